@@ -1,0 +1,1 @@
+"""BERT for TensorFlow and Keras 3."""
