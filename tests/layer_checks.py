@@ -27,9 +27,9 @@ def check_layer(make_layer, make_inputs, *, weights, tolerance=1e-5, half_tolera
 
     Checked: config round trip; weights exist after a symbolic build, with the given names and shapes; eager call = call
     in a functional model = `tf.function` = XLA, for two sizes of batch and sequence; the symbolic shape is the true
-    one; every trainable weight and every floating input gets a gradient, and one `fit` step moves each weight and leaves
-    it finite; under mixed_bfloat16 and mixed_float16 variables are float32, outputs have the compute dtype, are finite
-    and near the float32 outputs; a `.keras` file gives bit-equal outputs.
+    one; every trainable weight and every floating input gets a gradient, and one `fit` step moves every weight and
+    leaves it finite; under mixed_bfloat16 and mixed_float16 variables are float32, outputs have the compute dtype, are
+    finite and near the float32 outputs; a `.keras` file gives bit-equal outputs.
 
     Args:
         make_layer: function without arguments, gives a fresh layer that is not built. It is called under several dtype
