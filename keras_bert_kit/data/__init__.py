@@ -1,1 +1,15 @@
-"""data"""
+"""Data: from files to batches of (inputs, labels)."""
+
+from keras_bert_kit.data.classification import classification_dataset
+from keras_bert_kit.data.labels import class_names_of, label_ids
+from keras_bert_kit.data.sources import AG_NEWS_CLASSES, Examples, read_examples, read_sample
+
+__all__ = [
+    "AG_NEWS_CLASSES",
+    "Examples",
+    "class_names_of",
+    "classification_dataset",
+    "label_ids",
+    "read_examples",
+    "read_sample",
+]

@@ -1,0 +1,60 @@
+"""Batches for a classifier: texts become ids in `tf.data`, beside the training step."""
+
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from keras_bert_kit.data.labels import label_ids
+from keras_bert_kit.data.sources import Examples
+
+
+def classification_dataset(
+    examples: Examples,
+    pack: Callable,
+    class_names: Sequence[str],
+    batch_size: int,
+    *,
+    shuffle: bool = False,
+    seed: int = 0,
+    drop_remainder: bool = False,
+) -> tf.data.Dataset:
+    """Batches of packed texts and class numbers.
+
+    Shuffling permutes the indices of all examples, not a window of them, so a file sorted by class is mixed as well as
+    any other; each pass over the data set has another permutation.
+
+    Args:
+        examples: labelled texts.
+        pack: from a string tensor (batch,) to a dictionary of int32 tensors (batch, sequence), such as a `BertPacker`.
+        class_names: the model's classes, in the order of its outputs.
+        batch_size: examples a batch, over all replicas.
+        shuffle: whether to permute the examples anew in each epoch.
+        seed: seed of the permutations (combined with that of `tf.random.set_seed`, where it is set).
+        drop_remainder: whether to leave out a last batch that is not full.
+
+    Returns:
+        Data set of known cardinality with elements (inputs, labels): what `pack` gives, and int32 (batch,).
+
+    Raises:
+        DataError: labels that are not among `class_names`.
+        ValueError: `batch_size` is not positive, or there is no batch.
+    """
+    num_examples = len(examples)
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1. Received: batch_size={batch_size}.")
+    if num_examples < (batch_size if drop_remainder else 1):
+        raise ValueError(
+            f"There must be at least one batch. Received: {num_examples} examples, batch_size={batch_size}, "
+            f"drop_remainder={drop_remainder}."
+        )
+    texts = tf.constant(examples.texts)
+    labels = tf.constant(label_ids(examples, class_names))
+
+    def batch_at(indices):
+        return pack(tf.gather(texts, indices)), tf.gather(labels, indices)
+
+    indices = tf.data.Dataset.range(num_examples)
+    if shuffle:
+        indices = indices.shuffle(num_examples, seed=seed, reshuffle_each_iteration=True)
+    batches = indices.batch(batch_size, drop_remainder=drop_remainder)
+    return batches.map(batch_at, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
