@@ -1,0 +1,152 @@
+"""Self-attention: every token looks at every other token of its text and takes up what it finds relevant.
+
+Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2, https://arxiv.org/abs/1706.03762.
+"""
+
+import keras
+import tensorflow as tf
+
+from keras_bert_kit.layers.functions import PACKAGE, flatten_tokens, initializer, shape_of
+
+
+def scaled_dot_product_attention(query, key, value, mask=None, *, dropout=None, return_attention_scores=False):
+    """softmax(query·keyᵀ / √head_size)·value: a mean of the values, weighted by how well each key fits the query.
+
+    Args:
+        query: float tensor (batch, heads, query sequence, head size).
+        key: float tensor (batch, heads, key sequence, head size).
+        value: float tensor (batch, heads, key sequence, head size).
+        mask: boolean or 0/1 tensor, true where attention is allowed: (batch, key sequence) as BERT's `input_mask`,
+            (batch, query sequence, key sequence), or (batch, heads or 1, query sequence, key sequence). A query that
+            may look nowhere gets the plain mean of all values, not NaN.
+        dropout: callable applied to the attention scores, for training. Default: none.
+        return_attention_scores: also return the weights after softmax.
+
+    Returns:
+        Tensor (batch, heads, query sequence, head size) in the dtype of `value`; with `return_attention_scores` a pair
+        with the scores (batch, heads, query sequence, key sequence), each row of which sums to 1.
+
+    Example:
+
+    >>> x = tf.random.normal((1, 2, 5, 8))
+    >>> scaled_dot_product_attention(x, x, x).shape
+    TensorShape([1, 2, 5, 8])
+    """
+    head_size = query.shape[-1]
+    logits = tf.matmul(query * head_size**-0.5, key, transpose_b=True)  # (B, N, S, S)
+    if mask is not None:
+        logits += _zero_or_very_negative(mask, logits.dtype)
+    scores = tf.cast(tf.nn.softmax(tf.cast(logits, tf.float32)), value.dtype)
+    mixed = tf.matmul(scores if dropout is None else dropout(scores), value)  # (B, N, S, H)
+    return (mixed, scores) if return_attention_scores else mixed
+
+
+def _zero_or_very_negative(mask, dtype):
+    """What is added to the logits: 0 where attention is allowed, elsewhere a number whose exponential is 0."""
+    mask = tf.cast(mask, tf.bool)
+    if mask.shape.rank == 2:
+        mask = mask[:, tf.newaxis, tf.newaxis, :]  # (B, 1, 1, S)
+    elif mask.shape.rank == 3:
+        mask = mask[:, tf.newaxis, :, :]  # (B, 1, S, S)
+    very_negative = -3e4 if dtype == tf.float16 else -1e9  # float16 ends at 65,504
+    return tf.where(mask, tf.constant(0.0, dtype), tf.constant(very_negative, dtype))
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class MultiHeadSelfAttention(keras.layers.Layer):
+    """Self-attention in several heads, each on its own slice of the hidden vector.
+
+    Query, key and value come from one matrix product, (hidden, 3·hidden), with columns in the order query, key, value.
+
+    Args:
+        num_heads: int, must divide the hidden size; a head is hidden size / `num_heads` wide.
+        dropout_rate: float, probability of dropping an attention weight.
+        initializer_range: float, standard deviation of new weights.
+
+    Call arguments:
+        inputs: float tensor (batch, sequence, hidden).
+        mask: see `scaled_dot_product_attention`. A mask that Keras carries along with `inputs` is used by itself.
+        training: bool, whether dropout is on.
+        return_attention_scores: bool.
+
+    Returns:
+        Tensor (batch, sequence, hidden); with `return_attention_scores` a pair with the attention scores
+        (batch, heads, sequence, sequence).
+
+    Raises:
+        ValueError: `num_heads` does not divide the hidden size, when the layer is built.
+
+    Example:
+
+    >>> attention = MultiHeadSelfAttention(num_heads=4)
+    >>> attention(tf.random.normal((2, 7, 32)), mask=tf.ones((2, 7))).shape
+    TensorShape([2, 7, 32])
+    """
+
+    def __init__(self, num_heads, dropout_rate=0.0, initializer_range=0.02, **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.dropout_rate = dropout_rate
+        self.initializer_range = initializer_range
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        """Makes the two dense layers, `qkv` and `output`."""
+        hidden_size = input_shape[-1]
+        if hidden_size % self.num_heads:
+            raise ValueError(
+                "num_heads must divide the hidden size, the last axis of the inputs. "
+                f"Received: num_heads={self.num_heads}, hidden size={hidden_size}. Change one of them."
+            )
+        self.qkv = self._dense(3 * hidden_size, "qkv")
+        self.output_dense = self._dense(hidden_size, "output")
+        self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
+        self.qkv.build((None, hidden_size))
+        self.output_dense.build((None, hidden_size))
+
+    def _dense(self, units, name):
+        start = initializer(self.initializer_range)
+        return keras.layers.Dense(units, kernel_initializer=start, dtype=self.dtype_policy, name=name)
+
+    def call(self, inputs, mask=None, training=None, return_attention_scores=False):
+        """See the class."""
+        batch, sequence, hidden_size = shape_of(inputs)
+        mixed, scores = self.attend(flatten_tokens(inputs), batch, sequence, mask, training)
+        outputs = tf.reshape(mixed, (batch, sequence, hidden_size))  # (B, S, D)
+        return (outputs, scores) if return_attention_scores else outputs
+
+    def attend(self, tokens, batch, sequence, mask=None, training=None):
+        """Self-attention on flat tokens, for callers that keep them flat, as `EncoderBlock` does.
+
+        Args:
+            tokens: float tensor (batch · sequence, hidden).
+            batch: int or scalar tensor.
+            sequence: int or scalar tensor.
+            mask: as in `call`.
+            training: as in `call`.
+
+        Returns:
+            Pair of (batch · sequence, hidden) and the attention scores (batch, heads, sequence, sequence).
+        """
+        hidden_size = tokens.shape[-1]
+        head_size = hidden_size // self.num_heads
+        qkv = tf.reshape(self.qkv(tokens), (batch, sequence, 3, self.num_heads, head_size))
+        query, key, value = tf.unstack(tf.transpose(qkv, (2, 0, 3, 1, 4)))  # each (B, N, S, H)
+        mixed, scores = scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            mask,
+            dropout=lambda scores: self.dropout(scores, training=training),
+            return_attention_scores=True,
+        )
+        tokens = tf.reshape(tf.transpose(mixed, (0, 2, 1, 3)), (-1, hidden_size))  # (T, D)
+        return self.output_dense(tokens), scores
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "dropout_rate": self.dropout_rate,
+            "initializer_range": self.initializer_range,
+        }

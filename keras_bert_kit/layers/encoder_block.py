@@ -1,0 +1,114 @@
+"""`EncoderBlock`: one layer of the transformer encoder, as in BERT."""
+
+import keras
+import tensorflow as tf
+
+from keras_bert_kit.layers.attention import MultiHeadSelfAttention
+from keras_bert_kit.layers.functions import PACKAGE, activation_by_name, flatten_tokens, initializer, shape_of
+from keras_bert_kit.layers.normalization import LayerNorm
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class EncoderBlock(keras.layers.Layer):
+    """Self-attention, then a dense layer out and back for each token; each with a residual, then LayerNorm.
+
+    The LayerNorm comes after the residual sum ("post-LayerNorm"), as in the original transformer and in BERT.
+    Between its input and its output the block keeps tokens flat, (batch · sequence, hidden).
+
+    Args:
+        num_heads: int, attention heads; must divide the hidden size.
+        intermediate_size: int, width between the two dense layers; BERT's is four times the hidden size.
+        activation: str, between the dense layers: `"gelu_erf"`, `"gelu_tanh"`, `"relu"`, `"silu"` or `"tanh"`.
+        dropout_rate: float, probability of dropping a value before each residual sum.
+        attention_dropout_rate: float, probability of dropping an attention weight.
+        epsilon: float, added to the variance in LayerNorm.
+        initializer_range: float, standard deviation of new weights.
+
+    Call arguments:
+        inputs: float tensor (batch, sequence, hidden).
+        mask: boolean or 0/1 tensor, true where a token may be looked at: (batch, sequence) or
+            (batch, sequence, sequence). A mask that Keras carries along with `inputs` is used by itself.
+        training: bool, whether dropout is on.
+        return_attention_scores: bool.
+
+    Returns:
+        Tensor (batch, sequence, hidden); with `return_attention_scores` a pair with the attention scores
+        (batch, heads, sequence, sequence).
+
+    Source: Devlin et al. 2018, https://arxiv.org/abs/1810.04805; `transformer_model` in google-research/bert.
+
+    Example:
+
+    >>> block = EncoderBlock(num_heads=4, intermediate_size=64)
+    >>> block(tf.random.normal((2, 7, 16)), mask=tf.ones((2, 7))).shape
+    TensorShape([2, 7, 16])
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        intermediate_size,
+        activation="gelu_erf",
+        dropout_rate=0.1,
+        attention_dropout_rate=0.1,
+        epsilon=1e-12,
+        initializer_range=0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        activation_by_name(activation)
+        self.num_heads = num_heads
+        self.intermediate_size = intermediate_size
+        self.activation = activation
+        self.dropout_rate = dropout_rate
+        self.attention_dropout_rate = attention_dropout_rate
+        self.epsilon = epsilon
+        self.initializer_range = initializer_range
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        """Makes `attention`, `attention_norm`, `intermediate`, `output` and `output_norm`."""
+        hidden_size, policy, start = input_shape[-1], self.dtype_policy, initializer(self.initializer_range)
+        self.attention = MultiHeadSelfAttention(
+            self.num_heads, self.attention_dropout_rate, self.initializer_range, dtype=policy, name="attention"
+        )
+        self.attention_norm = LayerNorm(self.epsilon, dtype=policy, name="attention_norm")
+        self.intermediate = keras.layers.Dense(
+            self.intermediate_size, kernel_initializer=start, dtype=policy, name="intermediate"
+        )
+        self.output_dense = keras.layers.Dense(hidden_size, kernel_initializer=start, dtype=policy, name="output")
+        self.output_norm = LayerNorm(self.epsilon, dtype=policy, name="output_norm")
+        self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=policy, name="dropout")
+        self.attention.build(input_shape)
+        self.intermediate.build((None, hidden_size))
+        self.output_dense.build((None, self.intermediate_size))
+        self.attention_norm.build((None, hidden_size))
+        self.output_norm.build((None, hidden_size))
+
+    def call(self, inputs, mask=None, training=None, return_attention_scores=False):
+        """See the class."""
+        batch, sequence, hidden_size = shape_of(inputs)
+        tokens = flatten_tokens(inputs)  # (T, D)
+
+        attended, scores = self.attention.attend(tokens, batch, sequence, mask, training)
+        attended = self.dropout(attended, training=training)
+        tokens = self.attention_norm(tf.add_n([attended, tokens]))  # (T, D)
+
+        widened = activation_by_name(self.activation)(self.intermediate(tokens))  # (T, F)
+        narrowed = self.dropout(self.output_dense(widened), training=training)
+        tokens = self.output_norm(tf.add_n([narrowed, tokens]))  # (T, D)
+
+        outputs = tf.reshape(tokens, (batch, sequence, hidden_size))  # (B, S, D)
+        return (outputs, scores) if return_attention_scores else outputs
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "intermediate_size": self.intermediate_size,
+            "activation": self.activation,
+            "dropout_rate": self.dropout_rate,
+            "attention_dropout_rate": self.attention_dropout_rate,
+            "epsilon": self.epsilon,
+            "initializer_range": self.initializer_range,
+        }

@@ -1,0 +1,124 @@
+"""The small functions that several layers share: activations, table look-up, shapes, and checks of ids.
+
+They are written in the form that TensorFlow's graph optimizer fuses on CPU: two-dimensional matrix products with a
+bias, GELU with `erf` written out, residuals by `tf.add_n`.
+"""
+
+import keras
+import tensorflow as tf
+
+PACKAGE = "keras_bert_kit"
+
+
+def gelu_erf(x):
+    """Exact GELU, x·P(X <= x) for a standard normal X: Hugging Face's `"gelu"`.
+
+    Source: Hendrycks and Gimpel 2016, https://arxiv.org/abs/1606.08415.
+    """
+    return 0.5 * x * (1.0 + tf.math.erf(x * 0.5**0.5))
+
+
+def gelu_tanh(x):
+    """GELU's approximation by tanh: the `"gelu"` of Google's BERT and of TF-Models, Hugging Face's `"gelu_new"`."""
+    return tf.nn.gelu(x, approximate=True)
+
+
+ACTIVATIONS = {"gelu_erf": gelu_erf, "gelu_tanh": gelu_tanh, "relu": tf.nn.relu, "silu": tf.nn.silu, "tanh": tf.tanh}
+
+
+def activation_by_name(name):
+    """Returns the function behind one of the names of `ACTIVATIONS`.
+
+    Raises:
+        ValueError: Unknown name. A bare `"gelu"` is refused, since files mean two different functions by it.
+    """
+    if name not in ACTIVATIONS:
+        hint = " A bare 'gelu' does not say which." if name == "gelu" else ""
+        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}.{hint} Received: activation={name!r}.")
+    return ACTIVATIONS[name]
+
+
+def initializer(initializer_range):
+    """BERT's initializer: a normal distribution cut at two standard deviations.
+
+    Args:
+        initializer_range: float, the standard deviation.
+    """
+    return keras.initializers.TruncatedNormal(stddev=initializer_range)
+
+
+def shape_of(x):
+    """Returns the shape of `x` as a list: integers where they are known, scalar tensors where they are not."""
+    dynamic = tf.shape(x)
+    return [dynamic[axis] if size is None else size for axis, size in enumerate(x.shape)]
+
+
+def flatten_tokens(x):
+    """Returns (batch, sequence, hidden) as (tokens, hidden), where tokens = batch · sequence."""
+    return tf.reshape(x, (-1, x.shape[-1]))  # (T, D)
+
+
+@tf.custom_gradient
+def look_up(table, indices):
+    """Rows of a table, as `tf.gather`, with a dense gradient.
+
+    `tf.gather` gives `IndexedSlices`, in which a row that was looked up twice stands twice. Optimizers that clip by
+    global norm or keep moments then compute something else than for the dense gradient. Here repeated rows are summed.
+
+    Args:
+        table: float tensor (rows, width).
+        indices: int32 tensor of any shape, each in [0, rows).
+
+    Returns:
+        Tensor (*indices.shape, width).
+    """
+
+    def gradient(upstream):
+        rows = tf.reshape(upstream, (-1, table.shape[-1]))
+        return tf.math.unsorted_segment_sum(rows, tf.reshape(indices, (-1,)), tf.shape(table)[0]), None
+
+    return tf.gather(table, indices), gradient
+
+
+def require_below(values, limit, name, limit_means):
+    """Returns integer `values`, after a check that each lies in [0, limit); the check runs in graphs too.
+
+    Without it, a GPU answers an id outside of the table with zeros and no error, a CPU with the name of an inner op.
+    XLA (`jit_compile=True`) has no run-time checks and skips it.
+
+    Args:
+        values: int tensor of any shape.
+        limit: int, or int tensor: the first value that is too large.
+        name: str, the input to name in the message.
+        limit_means: str, what the limit is, for the message.
+
+    Raises:
+        tf.errors.InvalidArgumentError: When it runs, with the name, the limit and the values found.
+    """
+    values = tf.cast(values, tf.int32)
+    inside = tf.reduce_all((values >= 0) & (values < limit))
+    lowest, highest = tf.reduce_min(values), tf.reduce_max(values)
+    message = [f"{name} must lie in [0, ", limit, f"), {limit_means}. Received values from ", lowest, " to ", highest]
+    with tf.control_dependencies([tf.debugging.Assert(inside, message)]):
+        return tf.identity(values)
+
+
+def require_length(sequence, limit, limit_means):
+    """Returns the length of a sequence, after a check that a position table is long enough for it.
+
+    Args:
+        sequence: int, or scalar int tensor where it is known only at run time.
+        limit: int, rows of the position table.
+        limit_means: str, the argument that set the limit, for the message.
+
+    Raises:
+        ValueError: The length is known, and too large.
+        tf.errors.InvalidArgumentError: The same at run time.
+    """
+    message = f"A sequence must not be longer than {limit_means}={limit}. Received: {{}} tokens. Truncate the text."
+    if isinstance(sequence, int):
+        if sequence > limit:
+            raise ValueError(message.format(sequence))
+        return sequence
+    with tf.control_dependencies([tf.debugging.Assert(sequence <= limit, [message.format("more"), sequence])]):
+        return tf.identity(sequence)

@@ -1,0 +1,124 @@
+"""The encoder block and LayerNorm: checklist, NumPy, half precision."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from layer_checks import check_layer
+
+from keras_bert_kit.layers import EncoderBlock, LayerNorm, MultiHeadSelfAttention
+from keras_bert_kit.layers.functions import ACTIVATIONS, activation_by_name
+
+RNG = np.random.default_rng(2)
+BLOCK_WEIGHTS = {
+    "attention/qkv/kernel": (8, 24),
+    "attention/qkv/bias": (24,),
+    "attention/output/kernel": (8, 8),
+    "attention/output/bias": (8,),
+    "attention_norm/gamma": (8,),
+    "attention_norm/beta": (8,),
+    "intermediate/kernel": (8, 16),
+    "intermediate/bias": (16,),
+    "output/kernel": (16, 8),
+    "output/bias": (8,),
+    "output_norm/gamma": (8,),
+    "output_norm/beta": (8,),
+}
+
+
+def normalized(x, gamma, beta, epsilon):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon) * gamma + beta
+
+
+def test_layer_norm_passes_the_checklist_and_equals_numpy():
+    layer = check_layer(
+        lambda: LayerNorm(epsilon=1e-6),
+        lambda batch, sequence: RNG.normal(size=(batch, sequence, 8)).astype("float32"),
+        weights={"gamma": (8,), "beta": (8,)},
+    )
+    x = RNG.normal(loc=3.0, size=(4, 8)).astype("float32")
+    np.testing.assert_allclose(layer(x), normalized(x, layer.gamma.numpy(), layer.beta.numpy(), 1e-6), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_a_constant_row_stays_finite_under_the_smallest_epsilon(dtype):
+    layer = LayerNorm(epsilon=1e-12, dtype=dtype)
+    output = tf.cast(layer(np.full((2, 3, 8), 0.1, "float32")), tf.float32)
+    assert np.all(np.isfinite(output))
+
+
+def block_inputs(batch, sequence):
+    mask = np.ones((batch, sequence), dtype="int32")
+    mask[0, -2:] = 0
+    return {"inputs": RNG.normal(size=(batch, sequence, 8)).astype("float32"), "mask": mask}
+
+
+def test_encoder_block_passes_the_checklist_and_equals_numpy():
+    layer = check_layer(
+        lambda: EncoderBlock(2, 16, "gelu_erf", dropout_rate=0.2, attention_dropout_rate=0.3, epsilon=1e-5),
+        block_inputs,
+        weights=BLOCK_WEIGHTS,
+    )
+    weight = {v.path.split("/", 1)[1]: v.numpy() for v in layer.weights if "seed" not in v.path}
+    inputs = block_inputs(2, 5)
+    x = inputs["inputs"]
+    attended = layer.attention(x, mask=inputs["mask"]).numpy()
+    x = normalized(x + attended, weight["attention_norm/gamma"], weight["attention_norm/beta"], 1e-5)
+    wide = x @ weight["intermediate/kernel"] + weight["intermediate/bias"]
+    wide = wide * 0.5 * (1 + np.vectorize(math.erf)(wide / math.sqrt(2)))
+    x = x + wide @ weight["output/kernel"] + weight["output/bias"]
+    expected = normalized(x, weight["output_norm/gamma"], weight["output_norm/beta"], 1e-5)
+    np.testing.assert_allclose(layer(**inputs), expected, atol=1e-5)
+
+
+def test_padding_does_not_change_the_other_tokens():
+    block = EncoderBlock(2, 16, initializer_range=0.5)
+    x = RNG.normal(size=(1, 6, 8)).astype("float32")
+    mask = np.array([[1, 1, 1, 1, 0, 0]])
+    np.testing.assert_allclose(block(x, mask=mask)[:, :4], block(x[:, :4]), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_a_row_masked_out_entirely_stays_finite(dtype):
+    block = EncoderBlock(2, 16, dtype=dtype)
+    x = RNG.normal(size=(2, 4, 8)).astype("float32")
+    mask = np.array([[1, 1, 1, 0], [0, 0, 0, 0]])
+    both = tf.cast(block(x, mask=mask), tf.float32)
+    assert np.all(np.isfinite(both))
+    np.testing.assert_allclose(both[:1], tf.cast(block(x[:1], mask=mask[:1]), tf.float32), atol=1e-3)
+
+
+def test_dropout_acts_in_training_only():
+    block = EncoderBlock(2, 16, dropout_rate=0.5)
+    x = RNG.normal(size=(1, 4, 8)).astype("float32")
+    assert np.array_equal(block(x), block(x, training=False))
+    assert not np.array_equal(block(x, training=True), block(x, training=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("gelu_erf", lambda x: x * 0.5 * (1 + math.erf(x / math.sqrt(2)))),
+        ("gelu_tanh", lambda x: x * 0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
+        ("relu", lambda x: max(x, 0.0)),
+        ("silu", lambda x: x / (1 + math.exp(-x))),
+        ("tanh", math.tanh),
+    ],
+)
+def test_activations(name, function):
+    x = np.linspace(-4, 4, 41)
+    np.testing.assert_allclose(activation_by_name(name)(tf.constant(x)), [function(value) for value in x], atol=1e-9)
+
+
+def test_a_bare_gelu_is_refused():
+    assert "gelu" not in ACTIVATIONS
+    with pytest.raises(ValueError, match=r"activation must be one of gelu_erf.*A bare 'gelu' does not say which"):
+        EncoderBlock(2, 16, activation="gelu")
+
+
+def test_the_attention_layer_inside_is_the_public_one():
+    block = EncoderBlock(2, 16)
+    block.build((None, None, 8))
+    assert type(block.attention) is MultiHeadSelfAttention
