@@ -58,3 +58,17 @@ def classification_dataset(
         indices = indices.shuffle(num_examples, seed=seed, reshuffle_each_iteration=True)
     batches = indices.batch(batch_size, drop_remainder=drop_remainder)
     return batches.map(batch_at, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def count_truncated(examples: Examples, pack: Callable, batch_size: int = 256) -> int:
+    """How many texts are longer than what the packer keeps, [CLS] and [SEP] included.
+
+    Args:
+        examples: the texts.
+        pack: a `BertPacker`: its tokenizer and its `sequence_length` (or `max_sequence_length`) are used.
+        batch_size: texts that are tokenized at a time.
+    """
+    limit = (pack.sequence_length or pack.max_sequence_length) - 2
+    texts = tf.data.Dataset.from_tensor_slices(examples.texts).batch(batch_size)
+    too_long = texts.map(lambda batch: tf.reduce_sum(tf.cast(pack.tokenizer(batch).row_lengths() > limit, tf.int32)))
+    return sum(int(count) for count in too_long)

@@ -111,9 +111,7 @@ def _position(wanted: str, names: tuple[str, ...], source: str) -> int:
         )
     nearest = difflib.get_close_matches(_normal(wanted), [_normal(name) for name in names], n=1, cutoff=0.5)
     meant = next((f"Did you mean {name!r}? " for name in names if [_normal(name)] == nearest), "")
-    raise DataError(
-        f"{source}: column {wanted!r} is not in the file. Received: {_listed(names)}. {meant}{_hint(names)}"
-    )
+    raise DataError(f"{source}: there is no column {wanted!r}. Received: {_listed(names)}. {meant}{_hint(names)}")
 
 
 def _normal(name: str) -> str:
@@ -131,6 +129,4 @@ def _hint(names: Sequence[str]) -> str:
     for separator, spelled in ((";", "';'"), ("\t", "a tab"), (",", "','")):
         if len(names) == 1 and separator in names[0]:
             return f"The fields seem to be separated by {spelled}: .csv files need commas, .tsv files tabs."
-    return (
-        "The first line must be a header, unless the columns are those of AG News (class number, title, description)."
-    )
+    return "The first line must be a header, unless the columns are AG News' own (class number, title, description)."

@@ -1,7 +1,6 @@
 """Rows of CSV and TSV files, one at a time, and the faults in them.
 
-Here is what a table is made of: file, encoding, separator, quotes. What its columns mean is the business of `columns` and
-`sources`.
+Here is what a table is made of: file, encoding, separator, quotes. What its columns mean is for `columns` to find.
 """
 
 import csv
@@ -58,8 +57,9 @@ class BadRows:
 def open_rows(path: Path, bad_rows: BadRows) -> Iterator[Iterator[tuple[int, list[str]]]]:
     """Opens a table for reading its rows.
 
-    `.csv` has commas, `.tsv` and `.tab` have tabs; with another extension, the first line decides. Fields of a CSV may be
-    quoted; those of a TSV are literal, as in the GLUE files, where quotes are unbalanced. Lines may end in LF, CR LF or CR.
+    `.csv` has commas, `.tsv` and `.tab` have tabs; with another extension, the first line decides. Fields of a CSV may
+    be quoted; those of a TSV are literal, as in the GLUE files, where quotes are unbalanced. Lines end in LF, CR LF or
+    CR.
 
     Args:
         path: the file, UTF-8 with or without byte-order mark.

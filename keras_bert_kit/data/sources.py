@@ -58,10 +58,10 @@ def read_examples(
 ) -> Examples:
     """Reads labelled texts from a CSV or TSV file in UTF-8, with or without byte-order mark.
 
-    `.csv` has commas and may have quotes, `.tsv` and `.tab` have tabs and literal fields; with another extension, the first
-    line decides. A file whose first row starts with a number and holds no known column name has no header and the
-    official AG News columns (class number, title, description). Empty lines and rows of empty fields are skipped; an
-    empty text is kept. Several text columns are joined by a space.
+    `.csv` has commas and may have quotes, `.tsv` and `.tab` have tabs and literal fields; with another extension, the
+    first line decides. A file whose first row starts with a number and holds no known column name has no header and
+    the official AG News columns (class number, title, description). Empty lines and rows of empty fields are skipped;
+    an empty text is kept. Several text columns are joined by a space.
 
     A byte that is not UTF-8 is an error and not replaced: one such byte means that the file has another encoding, in
     which every accented letter would be lost without a word.
