@@ -35,6 +35,7 @@ class Pooler(keras.layers.Layer):
     def __init__(self, initializer_range=0.02, **kwargs):
         super().__init__(**kwargs)
         self.initializer_range = initializer_range
+        self.supports_masking = True
 
     def build(self, input_shape):
         """Makes `dense`, (hidden, hidden)."""
@@ -47,6 +48,10 @@ class Pooler(keras.layers.Layer):
     def call(self, inputs):
         """See the class."""
         return self.dense(inputs[:, 0])
+
+    def compute_mask(self, *_):
+        """Ends the padding mask of `inputs`: the output has no sequence axis."""
+        return None
 
     def get_config(self):
         """Returns the constructor's arguments."""
@@ -82,6 +87,7 @@ class MaskedLMHead(keras.layers.Layer):
         self.activation = activation
         self.epsilon = epsilon
         self.initializer_range = initializer_range
+        self.supports_masking = True
 
     def build(self, input_shape, *_):
         """Makes `dense`, `layer_norm` and `bias` (vocabulary,)."""
@@ -106,6 +112,10 @@ class MaskedLMHead(keras.layers.Layer):
         table = tf.cast(self.embeddings.word_embeddings.value, tokens.dtype)  # (V, D)
         logits = tf.cast(tf.matmul(tokens, table, transpose_b=True), tf.float32) + self.bias
         return tf.reshape(logits, (batch, predictions, table.shape[0]))  # (B, P, V)
+
+    def compute_mask(self, *_):
+        """Ends the padding mask of `inputs`: the positions asked for are another axis."""
+        return None
 
     def get_config(self):
         """Returns the constructor's arguments."""

@@ -1,0 +1,149 @@
+"""`BertEncoder`: ids in, vectors out, under the names of TF-Hub's BERT encoders."""
+
+import keras
+import tensorflow as tf
+
+from keras_bert_kit.config import BertConfig
+from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, Pooler
+
+ENCODER_INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_kit")
+class BertEncoder(keras.Model):
+    """Embeddings, then a stack of encoder blocks, then the pooler. Takes the place of `hub.KerasLayer` in Keras 3.
+
+    Its variables exist as soon as it is made, random until weights are loaded (`load_pretrained`).
+
+    Args:
+        config: `BertConfig`, or a dictionary of its fields.
+        add_pooler: bool, whether there is a pooler. Without one there is no `pooled_output`. Some checkpoints hold
+            none, for example those of question answering.
+
+    Call arguments:
+        inputs: dictionary of int tensors (batch, sequence), as `BertPacker` makes them:
+            `input_word_ids` (ids of word pieces), `input_mask` (1 for tokens, 0 for padding), `input_type_ids`
+            (0 for the first segment, 1 for the second).
+        training: bool, whether dropout is on.
+        return_hidden_states: bool, adds `hidden_states`.
+        return_attention_scores: bool, adds `attention_scores`.
+
+    Returns:
+        Dictionary of float tensors:
+            `pooled_output`: (batch, hidden), tanh of a dense layer on [CLS]. Not an average.
+            `default`: the same tensor, as in TF-Hub's encoders.
+            `sequence_output`: (batch, sequence, hidden), of the last block.
+            `encoder_outputs`: list of (batch, sequence, hidden), one per block; the last is `sequence_output`.
+            `hidden_states`: if asked for, the output of the embeddings followed by `encoder_outputs`.
+            `attention_scores`: if asked for, list of (batch, heads, sequence, sequence), one per block.
+
+    Raises:
+        ValueError: A tensor is missing or has not two axes.
+
+    Source: https://arxiv.org/abs/1810.04805; the dictionary is that of `export_tfhub_lib.py` in tensorflow/models.
+
+    Example:
+
+    >>> bert = BertEncoder(BertConfig(vocab_size=100, hidden_size=16, num_hidden_layers=2, num_attention_heads=2))
+    >>> ids = tf.ones((1, 5), tf.int32)
+    >>> bert({"input_word_ids": ids, "input_mask": ids, "input_type_ids": 0 * ids})["pooled_output"].shape
+    TensorShape([1, 16])
+    """
+
+    def __init__(self, config, add_pooler=True, **kwargs):
+        super().__init__(**kwargs)
+        self.config = config if isinstance(config, BertConfig) else BertConfig(**config)
+        self.add_pooler = add_pooler
+        sizes, policy = self.config, self.dtype_policy
+        self.embeddings = BertEmbeddings(
+            sizes.vocab_size,
+            sizes.hidden_size,
+            sizes.max_position_embeddings,
+            sizes.type_vocab_size,
+            sizes.hidden_dropout_prob,
+            sizes.layer_norm_eps,
+            sizes.initializer_range,
+            dtype=policy,
+            name="embeddings",
+        )
+        self.blocks = [
+            EncoderBlock(
+                sizes.num_attention_heads,
+                sizes.intermediate_size,
+                sizes.hidden_act,
+                sizes.hidden_dropout_prob,
+                sizes.attention_probs_dropout_prob,
+                sizes.layer_norm_eps,
+                sizes.initializer_range,
+                dtype=policy,
+                name=f"block_{i}",
+            )
+            for i in range(sizes.num_hidden_layers)
+        ]
+        self.pooler = Pooler(sizes.initializer_range, dtype=policy, name="pooler") if add_pooler else None
+        self.build()
+
+    def build(self, *_):
+        """Makes all variables; their shapes follow from the config alone."""
+        self.embeddings.build()
+        for block in self.blocks:
+            block.build((None, None, self.config.hidden_size))
+        if self.pooler:
+            self.pooler.build((None, None, self.config.hidden_size))
+        self.built = True
+
+    def call(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False):
+        """See the class."""
+        word_ids, mask, type_ids = require_inputs(inputs, ENCODER_INPUTS)
+        embedded = hidden = self.embeddings(word_ids, type_ids, training=training)
+        encoder_outputs, attention_scores = [], []
+        for block in self.blocks:
+            hidden, scores = block(hidden, mask=mask, training=training, return_attention_scores=True)
+            encoder_outputs.append(hidden)
+            attention_scores.append(scores)
+
+        outputs = {"sequence_output": hidden, "encoder_outputs": encoder_outputs}
+        if self.pooler:
+            outputs["pooled_output"] = outputs["default"] = self.pooler(hidden)
+        if return_hidden_states:
+            outputs["hidden_states"] = [embedded, *encoder_outputs]
+        if return_attention_scores:
+            outputs["attention_scores"] = attention_scores
+        return outputs
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {"config": self.config.to_dict(), "add_pooler": self.add_pooler}
+
+
+def require_inputs(inputs, names):
+    """Takes the named int tensors out of a dictionary, after checks.
+
+    Args:
+        inputs: dictionary of tensors or NumPy arrays.
+        names: the keys needed; others are not looked at.
+
+    Returns:
+        List of int32 tensors (batch, sequence), in the order of `names`.
+
+    Raises:
+        ValueError: Not a dictionary, a key is missing, or a tensor has not two axes.
+    """
+    if not isinstance(inputs, dict):
+        raise ValueError(
+            f"inputs must be a dictionary with the keys {', '.join(names)}. Received: a {type(inputs).__name__}. "
+            "BertPacker makes it from text; for the list of TF-Hub's first versions write dict(zip(keys, tensors))."
+        )
+    if missing := [name for name in names if name not in inputs]:
+        raise ValueError(
+            f"inputs must hold the keys {', '.join(names)}. Received: {', '.join(inputs) or 'none'}; "
+            f"missing: {', '.join(missing)}. BertPacker makes them from text."
+        )
+    tensors = [tf.convert_to_tensor(inputs[name]) for name in names]
+    for name, tensor in zip(names, tensors, strict=True):
+        if tensor.shape.rank != 2 or not tensor.dtype.is_integer:
+            raise ValueError(
+                f"{name} must be integers with the axes (batch, sequence). Received: {tensor.dtype.name} of shape "
+                f"{tensor.shape}. A single text needs a batch axis too: ids[None]."
+            )
+    return [tf.cast(tensor, tf.int32) for tensor in tensors]

@@ -1,0 +1,82 @@
+"""`BertPretrainer`: an encoder with the two heads of pre-training."""
+
+import keras
+
+from keras_bert_kit.layers import MaskedLMHead, NextSentenceHead
+from keras_bert_kit.models.encoder import ENCODER_INPUTS, require_inputs
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_kit")
+class BertPretrainer(keras.Model):
+    """Predicts masked words (MLM), and whether segment B followed segment A (NSP).
+
+    Args:
+        encoder: `BertEncoder`. It is used, not copied; the masked-LM head shares its word table.
+        next_sentence: bool, whether there is a next-sentence head; it needs an encoder with a pooler.
+
+    Call arguments:
+        inputs: dictionary of int tensors: the three (batch, sequence) that `BertEncoder` takes, and
+            `masked_lm_positions` (batch, predictions), each in [0, sequence).
+        training: bool, whether dropout is on.
+
+    Returns:
+        Dictionary of float tensors:
+            `mlm_logits`: float32 (batch, predictions, vocabulary).
+            `nsp_logits`: float32 (batch, 2); column 0: B follows A, column 1: B is a random sentence.
+            `sequence_output`: (batch, sequence, hidden).
+            `pooled_output`: (batch, hidden), if the encoder has a pooler.
+
+    Raises:
+        ValueError: A tensor is missing, or `next_sentence` without a pooler.
+
+    Source: google-research/bert, run_pretraining.py.
+    """
+
+    def __init__(self, encoder, next_sentence=True, **kwargs):
+        kwargs.setdefault("dtype", encoder.dtype_policy)
+        super().__init__(**kwargs)
+        if next_sentence and not encoder.add_pooler:
+            raise ValueError("next_sentence=True needs an encoder with a pooler. Received: add_pooler=False.")
+        self.encoder = encoder
+        self.next_sentence = next_sentence
+        sizes, policy = encoder.config, self.dtype_policy
+        self.masked_lm = MaskedLMHead(
+            encoder.embeddings,
+            sizes.hidden_act,
+            sizes.layer_norm_eps,
+            sizes.initializer_range,
+            dtype=policy,
+            name="masked_lm",
+        )
+        self.next_sentence_head = None
+        if next_sentence:
+            self.next_sentence_head = NextSentenceHead(sizes.initializer_range, dtype=policy, name="next_sentence")
+        self.build()
+
+    def build(self, *_):
+        """Makes the variables of the heads."""
+        self.masked_lm.build((None, None, self.encoder.config.hidden_size))
+        if self.next_sentence_head:
+            self.next_sentence_head.build((None, self.encoder.config.hidden_size))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """See the class."""
+        *tensors, positions = require_inputs(inputs, (*ENCODER_INPUTS, "masked_lm_positions"))
+        encoded = self.encoder(dict(zip(ENCODER_INPUTS, tensors, strict=True)), training=training)
+        outputs = {key: encoded[key] for key in ("sequence_output", "pooled_output") if key in encoded}
+        outputs["mlm_logits"] = self.masked_lm(encoded["sequence_output"], positions)
+        if self.next_sentence_head:
+            outputs["nsp_logits"] = self.next_sentence_head(encoded["pooled_output"])
+        return outputs
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        encoder = keras.saving.serialize_keras_object(self.encoder)
+        return super().get_config() | {"encoder": encoder, "next_sentence": self.next_sentence}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """Makes the pretrainer again, with its encoder."""
+        encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects)
+        return super().from_config(config | {"encoder": encoder})
