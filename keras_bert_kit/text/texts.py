@@ -1,0 +1,74 @@
+"""What may be given as texts: checked once, here, with one clear error for everything else."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def as_texts(texts, name="texts"):
+    """Makes a rank-1 string tensor of what a user calls texts.
+
+    Args:
+        texts: str or bytes (one text), list or tuple of them, NumPy array of strings, or string tensor of rank 0 or 1.
+        name: str, how the error calls it.
+
+    Returns:
+        tf.Tensor string (batch,).
+
+    Raises:
+        ValueError: something is not a string (the first position is named), cannot be UTF-8 (a lone surrogate), or the
+            rank is above 1.
+    """
+    if isinstance(texts, (tf.RaggedTensor, tf.SparseTensor)):
+        raise ValueError(f"{name} must be a string tensor of rank 1. Received: a {type(texts).__name__}.")
+    if not tf.is_tensor(texts):
+        texts = _from_python(texts, name)
+    if texts.dtype != tf.string:
+        raise ValueError(f"{name} must be strings. Received: a tensor of dtype {texts.dtype.name}.")
+    if texts.shape.rank is None:
+        texts = tf.ensure_shape(texts, [None])
+    if texts.shape.rank > 1:
+        raise ValueError(
+            f"{name} must be of rank 1: one string an example. Received: shape={tuple(texts.shape)}. "
+            f"Flatten it, or give two segments as a tuple of two rank-1 tensors."
+        )
+    return tf.reshape(texts, [-1]) if texts.shape.rank == 0 else texts
+
+
+def _from_python(texts, name):
+    """Strings in Python or NumPy to a string tensor; says which element is not a string."""
+    if isinstance(texts, (str, bytes)):
+        texts = [texts]
+    elif isinstance(texts, np.ndarray):
+        if texts.ndim > 1:
+            raise ValueError(
+                f"{name} must be of rank 1: one string an example. Received: shape={texts.shape}. "
+                f"Flatten it, or give two segments as a tuple of two rank-1 arrays."
+            )
+        texts = texts.reshape(-1).tolist()
+    elif not isinstance(texts, (list, tuple)):
+        try:
+            texts = list(texts)  # a pandas Series, a generator
+        except TypeError:
+            texts = [texts]
+    for position, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            remedy = "Flatten them" if isinstance(text, (list, tuple, np.ndarray)) else "Replace or drop missing values"
+            raise ValueError(
+                f"{name} must be strings. Received: {str(text)[:80]} ({type(text).__name__}) at position {position}. "
+                f"{remedy} first."
+            )
+    try:
+        return tf.constant(texts, tf.string, shape=[len(texts)])
+    except ValueError:  # says neither which text nor why
+        return tf.constant([_encoded(text, name, i) for i, text in enumerate(texts)], tf.string)
+
+
+def _encoded(text, name, position):
+    try:
+        return text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name} must be text that UTF-8 can encode. Received: a lone surrogate, "
+            f"{text[error.start]!r} at character {error.start} of the text at position {position}. "
+            f"Repair it with text.encode('utf-8', 'replace').decode()."
+        ) from error

@@ -1,0 +1,104 @@
+"""Vocabularies: one token a line, the line number (from 0) is the id.
+
+    [PAD]         0
+    [UNK]         1
+    ...
+    the         1996
+    ##ing       2075      "##": continues a word
+
+The format is Google's and Hugging Face's `vocab.txt`. Lines end at a line feed and nowhere else: the Chinese BERT
+vocabulary has U+2028 as a token, which `str.splitlines` would take for two lines, shifting every id after it.
+"""
+
+import os
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_bert_kit.errors import VocabularyError
+
+UNK, CLS, SEP, PAD, MASK = "[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"
+OBLIGATORY_TOKENS = (UNK, CLS, SEP, PAD)
+CONTINUATION_PREFIX = "##"
+
+
+class SpecialIds(NamedTuple):
+    """Ids of the special tokens; `mask` is None in a vocabulary that was not made for pre-training."""
+
+    unk: int
+    cls: int
+    sep: int
+    pad: int
+    mask: int | None
+
+
+def read_vocabulary(path):
+    """Reads a `vocab.txt`.
+
+    A byte-order mark, carriage returns and empty lines at the end are dropped. Empty lines elsewhere keep their id,
+    since the ids of the lines after them were counted with them when the model was trained. White space around a
+    token is dropped, except when the token is nothing else (U+2028).
+
+    Args:
+        path: str or path of a UTF-8 text file.
+
+    Returns:
+        list of str, the token of each id.
+
+    Raises:
+        VocabularyError: the file is missing, is not UTF-8, or is empty.
+    """
+    path = Path(os.fspath(path))
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise VocabularyError(
+            f"A vocabulary must be a text file that can be read. Received: path={str(path)!r} ({error.strerror}). "
+            f"Give the path of a vocab.txt."
+        ) from error
+    except UnicodeDecodeError as error:
+        line_number = error.object[: error.start].count(b"\n") + 1
+        raise VocabularyError(
+            f"A vocabulary must be UTF-8 text. Received: {str(path)!r}, not UTF-8 in line {line_number}. "
+            f"Is this a vocab.txt?"
+        ) from error
+    tokens = [line.removesuffix("\r") for line in text.split("\n")]
+    tokens = [token.strip(" \t") or token for token in tokens]
+    while tokens and not tokens[-1].strip(" \t"):
+        tokens.pop()
+    if not tokens:
+        raise VocabularyError(f"A vocabulary must hold one token a line. Received: {str(path)!r}, an empty file.")
+    return tokens
+
+
+def token_ids(vocabulary):
+    """Returns `{token: id}`. Of a repeated token the last id counts, as in Google's and Hugging Face's readers.
+
+    Warns (UserWarning) of repeated tokens; empty lines have no entry.
+    """
+    ids = {token: i for i, token in enumerate(vocabulary)}
+    ids.pop("", None)
+    distinct = len(ids) + sum(token == "" for token in vocabulary)
+    if distinct < len(vocabulary):
+        repeated = [f"{token!r} (id {i})" for i, token in enumerate(vocabulary) if token and ids[token] != i]
+        warnings.warn(
+            f"The vocabulary repeats {len(repeated)} tokens; the last line of each counts, earlier ids are never "
+            f"used: {', '.join(repeated[:5])}{', ...' if len(repeated) > 5 else ''}.",
+            stacklevel=3,
+        )
+    return ids
+
+
+def special_ids(ids):
+    """Finds the special tokens in `{token: id}`.
+
+    Raises:
+        VocabularyError: one of [UNK], [CLS], [SEP], [PAD] is missing. [MASK] may be: only pre-training needs it.
+    """
+    missing = [token for token in OBLIGATORY_TOKENS if token not in ids]
+    if missing:
+        raise VocabularyError(
+            f"A BERT vocabulary must hold {', '.join(OBLIGATORY_TOKENS)}. Received: {len(ids)} tokens without "
+            f"{', '.join(missing)}. Is this the vocab.txt of a BERT model? If it is, add a line for each at the end."
+        )
+    return SpecialIds(ids[UNK], ids[CLS], ids[SEP], ids[PAD], ids.get(MASK))

@@ -1,0 +1,143 @@
+"""Words and pieces: from the symbols of a whole batch to token ids.
+
+All texts of a batch lie one after the other in one flat array, each followed by a space, so that neither words nor
+array operations need to know where one text ends. Two steps:
+
+1. `split_words` finds the words: a SINGLE character alone, or a run of OTHER characters.
+2. `match_pieces` cuts each word into the longest pieces that the vocabulary has, from left to right (greedy
+   longest-match-first, Wu et al. 2016): "playing" -> "play", "##ing". A word that cannot be cut to its end is [UNK]
+   as a whole.
+
+For step 2 every word of the batch walks through the trie of the vocabulary at the same time, one character a step:
+the position and the trie node of each are elements of two vectors. Words that are done leave the vectors, so the work
+is about one step a character, and the number of steps that of the longest word.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_bert_kit.text.characters import END
+from keras_bert_kit.text.normalizer import OTHER, SPACE
+from keras_bert_kit.text.trie import CONTINUATION_ROOT, NONE, WORD_ROOT
+
+
+class Words(NamedTuple):
+    """The words of a batch, as positions in the flat array of symbols; int32 (words,).
+
+    starts: position of the first symbol.
+    ends: position of the last symbol.
+    following: int32 (symbols,), the symbol where it continues the word of the symbol before it, END elsewhere.
+    """
+
+    starts: tf.Tensor
+    ends: tf.Tensor
+    following: tf.Tensor
+
+
+def split_words(symbols, classes):
+    """Finds the words.
+
+    Args:
+        symbols: int32 (symbols,).
+        classes: int32 (symbols,), SPACE, SINGLE or OTHER.
+
+    Returns:
+        Words.
+    """
+    other = classes == OTHER
+    inside = tf.concat([[False], other[1:] & other[:-1]], axis=0)[: tf.size(symbols)]
+    last = ~tf.concat([inside[1:], [False]], axis=0)[: tf.size(symbols)]
+    visible = classes != SPACE
+    return Words(
+        starts=_positions(visible & ~inside),
+        ends=_positions(visible & last),
+        following=tf.where(inside, symbols, END),
+    )
+
+
+def match_pieces(symbols, words, trie, unknown_id, max_characters_per_word):
+    """Cuts words into pieces.
+
+    Args:
+        symbols: int32 (symbols,).
+        words: Words.
+        trie: Trie of int32 tensors.
+        unknown_id: int, the id of [UNK], which stands for a word that cannot be cut, or is longer than
+        max_characters_per_word: int.
+
+    Returns:
+        int32 (symbols,): at the position where a piece starts its id, NONE elsewhere.
+    """
+    acceptable = words.ends - words.starts < max_characters_per_word
+    word = _positions(acceptable)
+    start = tf.gather(words.starts, word)
+    piece_starts, piece_ids, piece_words = _walk(word, start, tf.gather(symbols, start), words.following, trie)
+
+    # A word with one impossible piece loses all of them and becomes [UNK]; so does a word that is too long.
+    impossible = tf.boolean_mask(piece_words, piece_ids == NONE)
+    failed = tf.tensor_scatter_nd_update(~acceptable, impossible[:, None], tf.ones_like(impossible, tf.bool))
+    kept = _positions(~tf.gather(failed, piece_words))
+    unknown_starts = tf.boolean_mask(words.starts, failed)
+    starts = tf.concat([tf.gather(piece_starts, kept), unknown_starts], axis=0)
+    ids = tf.concat([tf.gather(piece_ids, kept), tf.fill(tf.shape(unknown_starts), unknown_id)], axis=0)
+    return tf.tensor_scatter_nd_update(tf.fill(tf.shape(symbols), NONE), starts[:, None], ids)
+
+
+def _walk(word, start, symbol, following, trie):
+    """Walks all words through the trie. Returns start, id (or NONE) and word of every piece, in no useful order."""
+    pieces = [tf.TensorArray(tf.int32, 0, dynamic_size=True, infer_shape=False, element_shape=[None])] * 3
+
+    def step(i, word, start, position, node, symbol, best_id, best_end, pieces):
+        child = tf.gather(trie.base, node) + symbol
+        found = tf.gather(trie.parent, child) == node
+        token = tf.gather(trie.token, child)
+        longer = found & (token != NONE)
+        best_id = tf.where(longer, token, best_id)
+        best_end = tf.where(longer, position, best_end)
+        symbol = tf.gather(following, position + 1)
+        going = found & (symbol != END)
+
+        # Pieces that cannot grow any more are written down.
+        done = _positions(~going)
+        done_id, done_end, done_word = (tf.gather(state, done) for state in (best_id, best_end, word))
+        pieces = [
+            array.write(i, values)
+            for array, values in zip(pieces, (tf.gather(start, done), done_id, done_word), strict=True)
+        ]
+        # Their words go on behind them, if anything is left.
+        next_start = done_end + 1
+        next_symbol = tf.gather(following, next_start)
+        rest = _positions((done_id != NONE) & (next_symbol != END))
+        next_start, next_symbol = tf.gather(next_start, rest), tf.gather(next_symbol, rest)
+
+        going = _positions(going)
+        none = tf.fill(tf.shape(rest), NONE)
+        return (
+            i + 1,
+            tf.concat([tf.gather(word, going), tf.gather(done_word, rest)], axis=0),
+            tf.concat([tf.gather(start, going), next_start], axis=0),
+            tf.concat([tf.gather(position, going) + 1, next_start], axis=0),
+            tf.concat([tf.gather(child, going), tf.fill(tf.shape(rest), CONTINUATION_ROOT)], axis=0),
+            tf.concat([tf.gather(symbol, going), next_symbol], axis=0),
+            tf.concat([tf.gather(best_id, going), none], axis=0),
+            tf.concat([tf.gather(best_end, going), none], axis=0),
+            pieces,
+        )
+
+    none = tf.fill(tf.shape(word), NONE)
+    root = tf.fill(tf.shape(word), WORD_ROOT)
+    # One empty entry first: there may be no word at all.
+    pieces = [array.write(0, none[:0]) for array in pieces]
+    *_, pieces = tf.while_loop(
+        lambda i, word, *_: tf.size(word) > 0,
+        step,
+        (1, word, start, start, root, symbol, none, none, pieces),
+        shape_invariants=(tf.TensorShape([]), *[tf.TensorShape([None])] * 7, [tf.TensorShape(None)] * 3),
+    )
+    return [array.concat() for array in pieces]
+
+
+def _positions(mask):
+    """Where a rank-1 mask is true, int32."""
+    return tf.cast(tf.where(mask)[:, 0], tf.int32)
