@@ -25,18 +25,14 @@ def test_numbers_come_in_numeric_order_whatever_the_rows():
 
 def test_order_does_not_depend_on_the_hash_seed():
     # FC07: simpletransformers#924
+    labels = ["pear", "Apple", "fig", "null", "12", "3", "kiwi", "plum"]
     program = (
-        "from keras_bert_kit.data import Examples, class_names_of\n"
-        "labels = ['pear', 'Apple', 'fig', 'null', '12', '3', 'kiwi', 'plum']\n"
-        "print(class_names_of(Examples(labels, labels)))"
+        f"from keras_bert_kit.data import Examples, class_names_of; print(class_names_of(Examples({labels}, {labels})))"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert outputs == {b"('12', '3', 'Apple', 'fig', 'kiwi', 'null', 'pear', 'plum')\n"}
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    other = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True, text=True)
+    assert class_names_of(examples_of(labels)) == ("12", "3", "Apple", "fig", "kiwi", "null", "pear", "plum")
+    assert other.stdout.strip() == str(class_names_of(examples_of(labels)))
 
 
 @pytest.mark.parametrize(
