@@ -3,6 +3,8 @@ import tensorflow as tf
 
 from keras_bert_kit.data import Examples, classification_dataset, count_truncated
 from keras_bert_kit.errors import DataError
+from keras_bert_kit.text.packer import BertPacker
+from keras_bert_kit.text.tokenizer import BertTokenizer
 
 CLASSES = ("even", "odd")
 
@@ -96,3 +98,18 @@ def test_truncated_texts_are_counted():
     assert count_truncated(Examples(texts, ["x"] * 4), packer, batch_size=3) == 2
     packer.sequence_length = None
     assert count_truncated(Examples(texts, ["x"] * 4), packer) == 1
+
+
+@pytest.mark.parametrize("sequence_length, widths", [(6, [6, 6]), (None, [8, 4])])
+def test_with_the_packer_and_a_huge_text(sequence_length, widths):
+    # FC09: the long text is truncated and counted as truncated.
+    tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word", "other"])
+    packer = BertPacker(tokenizer, sequence_length, max_sequence_length=8)
+    examples = Examples(["word", "word " * 40_000, "", "other word"], ["b", "a", "b", "a"])
+    batches = list(classification_dataset(examples, packer, ("a", "b"), batch_size=2))
+    words = [inputs["input_word_ids"].numpy().tolist() for inputs, _ in batches]
+    assert [len(rows[0]) for rows in words] == widths
+    assert words[0][1] == [2] + [5] * (widths[0] - 2) + [3]
+    assert words[1] == [[2, 3] + [0] * (widths[1] - 2), [2, 6, 5, 3] + [0] * (widths[1] - 4)]
+    assert [labels.numpy().tolist() for _, labels in batches] == [[1, 0], [1, 0]]
+    assert count_truncated(examples, packer) == 1
