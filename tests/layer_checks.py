@@ -33,8 +33,8 @@ def check_layer(make_layer, make_inputs, *, weights, tolerance=1e-5, half_tolera
 
     Args:
         make_layer: function without arguments, gives a fresh layer that is not built. It is called under several dtype
-            policies, so it must not fix `dtype`. Dropout does no harm: comparisons run with `training=False`. Arguments
-            that differ from the defaults show more.
+            policies, so it must not fix `dtype`. Dropout does no harm: it is off outside of `fit`. Arguments that
+            differ from the defaults show more.
         make_inputs: function of `batch, sequence` (two ints), gives NumPy arrays: one array is the only argument of the
             call, a tuple holds positional arguments, a dictionary keyword arguments. In symbolic calls every axis is
             dynamic, except the last one of floating inputs (features). A gradient must reach each floating input.
@@ -88,7 +88,7 @@ def check_symbolic_build(layer, inputs, weights):
 def check_ways_to_call(layer, model, inputs, tolerance):
     """Eager, functional, `tf.function` with dynamic shapes and XLA agree, and the symbolic shapes hold."""
     variables_before = len(layer.variables)
-    eager = flat_arrays(call(layer, inputs, training=False))
+    eager = flat_arrays(call(layer, inputs))
     for array, symbolic in zip(eager, keras.tree.flatten(model.outputs), strict=True):
         fits = tf.TensorShape(symbolic.shape).is_compatible_with(array.shape)
         assert fits, f"{layer.name}: symbolic shape {symbolic.shape}, true shape {array.shape}"
@@ -100,12 +100,12 @@ def check_ways_to_call(layer, model, inputs, tolerance):
     signature = [tf.TensorSpec(dynamic_shape(array), array.dtype) for array in keras.tree.flatten(inputs)]
 
     def run(*flat):
-        return call(layer, keras.tree.pack_sequence_as(inputs, flat), training=False)
+        return call(layer, keras.tree.pack_sequence_as(inputs, flat))
 
     flat_inputs = tuple(tf.constant(array) for array in keras.tree.flatten(inputs))
     ways = {
-        "a second eager call": lambda: call(layer, inputs, training=False),
-        "a functional model": lambda: model(flat_inputs, training=False),
+        "a second eager call": lambda: call(layer, inputs),
+        "a functional model": lambda: model(flat_inputs),
         "model.predict": lambda: model.predict_on_batch(flat_inputs),
         "tf.function": lambda: tf.function(run, input_signature=signature)(*flat_inputs),
         "tf.function(jit_compile=True)": lambda: tf.function(run, jit_compile=True)(*flat_inputs),
@@ -132,18 +132,18 @@ def check_keras_file(layer, model, inputs):
 
 def check_mixed_precision(make_layer, layer, inputs, half_tolerance, output_dtype):
     """Under the mixed policies: float32 variables, outputs of the compute dtype, near those of float32."""
-    expected = flat_arrays(call(layer, inputs, training=False))
+    expected = flat_arrays(call(layer, inputs))
     for policy in ("mixed_bfloat16", "mixed_float16"):
         with dtype_policy(policy):
             half = make_layer()
-            call(half, inputs, training=False)
+            call(half, inputs)
         assert half.get_config().keys() == layer.get_config().keys(), (
             f"{layer.name}: the policy changes the config's keys"
         )
         dtypes = {variable.dtype for variable in half.trainable_variables}
         assert dtypes <= {"float32"}, f"{layer.name}: variables are {dtypes} under {policy}, expected float32"
         half.set_weights(layer.get_weights())
-        for reference, tensor in zip(expected, keras.tree.flatten(call(half, inputs, training=False)), strict=True):
+        for reference, tensor in zip(expected, keras.tree.flatten(call(half, inputs)), strict=True):
             if not tensor.dtype.is_floating:
                 continue
             wanted = output_dtype or keras.DTypePolicy(policy).compute_dtype
@@ -186,15 +186,13 @@ def check_fit_step(make_layer, inputs):
         assert np.any(variable.numpy() != old), f"{layer.name}: one step of fit does not change {variable.path}"
 
 
-def call(layer, inputs, **options):
+def call(layer, inputs):
     """Call with one array, a tuple of positional arguments or a dictionary of keyword arguments."""
-    if "training" in options and "training" not in layer._call_signature.parameters:
-        options.pop("training")
     if isinstance(inputs, tuple):
-        return layer(*inputs, **options)
+        return layer(*inputs)
     if isinstance(inputs, dict):
-        return layer(**inputs, **options)
-    return layer(inputs, **options)
+        return layer(**inputs)
+    return layer(inputs)
 
 
 def functional_model(layer, inputs):
