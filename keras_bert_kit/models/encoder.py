@@ -117,7 +117,7 @@ class BertEncoder(keras.Model):
 
 
 def require_inputs(inputs, names):
-    """Takes the named int tensors out of a dictionary, after checks.
+    """Takes the named tensors out of a dictionary, after checks.
 
     Args:
         inputs: dictionary of tensors or NumPy arrays.
@@ -141,9 +141,10 @@ def require_inputs(inputs, names):
         )
     tensors = [tf.convert_to_tensor(inputs[name]) for name in names]
     for name, tensor in zip(names, tensors, strict=True):
-        if tensor.shape.rank != 2 or not tensor.dtype.is_integer:
+        if tensor.shape.rank != 2:
             raise ValueError(
-                f"{name} must be integers with the axes (batch, sequence). Received: {tensor.dtype.name} of shape "
-                f"{tensor.shape}. A single text needs a batch axis too: ids[None]."
+                f"{name} must have the axes (batch, sequence). Received: shape {tensor.shape}. "
+                "A single text needs a batch axis too: ids[None]."
             )
+    # Keras traces models with float placeholders under a distribution strategy, so floats are cast, not refused.
     return [tf.cast(tensor, tf.int32) for tensor in tensors]
