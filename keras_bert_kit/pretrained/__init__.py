@@ -1,1 +1,11 @@
-"""pretrained"""
+"""Other people's files into our variables, and back: read, rename, assign.
+
+A reader gives named arrays and knows nothing of Keras; `names.py` alone knows other people's names; `assign.py`
+accounts for every tensor on both sides before it changes the first variable.
+"""
+
+from keras_bert_kit.pretrained.load import Pretrained, load_pretrained
+from keras_bert_kit.pretrained.report import LoadReport
+from keras_bert_kit.pretrained.save import save_pretrained
+
+__all__ = ["LoadReport", "Pretrained", "load_pretrained", "save_pretrained"]

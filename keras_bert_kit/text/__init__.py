@@ -9,3 +9,8 @@ wordpiece.py     words, and pieces of words
 tokenizer.py     BertTokenizer: all of it in one graph
 packer.py        BertPacker: [CLS], [SEP], padding
 """
+
+from keras_bert_kit.text.packer import BertPacker
+from keras_bert_kit.text.tokenizer import BertTokenizer
+
+__all__ = ["BertPacker", "BertTokenizer"]

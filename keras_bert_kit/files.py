@@ -1,0 +1,77 @@
+"""Folders that are whole or absent: written beside their place, flushed to the disk, then renamed into it."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def folder_written_beside(path):
+    """Yields an empty folder next to `path`, and renames it to `path` when the block ends without an error.
+
+    After an error, or a kill at any moment, `path` is as it was. What a kill leaves is a folder `.tmp-…` beside it.
+
+    Args:
+        path: The folder to make. It must not exist, or be empty.
+
+    Raises:
+        FileExistsError: Something is there already.
+        OSError: The place cannot be written to.
+    """
+    path = Path(path)
+    require_free(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".tmp-{path.name}-", dir=path.parent))
+    beside.chmod(0o755)  # mkdtemp makes folders that only their owner may read; a server runs as someone else
+    try:
+        yield beside
+        flush(beside)
+        require_free(path)
+        if path.exists():
+            path.rmdir()
+        beside.rename(path)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    _flush_one(path.parent)
+
+
+def require_free(path):
+    """Checks, before long work, that nothing would be overwritten at `path`.
+
+    Raises:
+        FileExistsError: `path` is a file, or a folder with something in it.
+    """
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        raise FileExistsError(
+            f"The output folder must not exist yet, or be empty. Received: {str(path)!r}. "
+            "Nothing was changed; choose another folder, or move this one away."
+        )
+
+
+def flush(folder):
+    """Flushes every file and folder below `folder` to the disk."""
+    for path in [*folder.rglob("*"), folder]:
+        _flush_one(path)
+
+
+def _flush_one(path):
+    if os.name == "nt" and path.is_dir():  # Windows cannot open folders
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sha256_of(path):
+    """Returns the SHA-256 checksum of a file, as 64 hexadecimal digits."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

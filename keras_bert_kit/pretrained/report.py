@@ -1,0 +1,49 @@
+"""`LoadReport`: what was found in a source of weights, what became of it, and why."""
+
+import dataclasses
+import json
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadReport:
+    """An account of one load: `print(report)` for people, `report.to_json()` for programs.
+
+    Attributes:
+        source: str, the folder read.
+        kind: str, the format found.
+        config: dict, the fields of `BertConfig`.
+        parameters: int, numbers assigned.
+        heads: tuple of str, of `pooler`, `masked_lm`, `next_sentence`, `classifier`.
+        notes: tuple of str, each a decision with its reason: which GELU, which epsilon, lower-casing, class names.
+        assigned: tuple of str, names of tensors in the file that were assigned.
+        left_out: dict from the name of each other tensor to the reason why it was not.
+        sha256: dict from file name to checksum.
+    """
+
+    source: str
+    kind: str
+    config: dict
+    parameters: int
+    heads: tuple
+    notes: tuple
+    assigned: tuple
+    left_out: dict
+    sha256: dict
+
+    def __str__(self):
+        size = "L-{num_hidden_layers} H-{hidden_size} A-{num_attention_heads} vocabulary {vocab_size}"
+        lines = [
+            f"source      {self.source}",
+            f"kind        {self.kind}",
+            f"size        {size.format(**self.config)}, {self.parameters:,} parameters",
+            f"heads       {', '.join(self.heads) or 'none'}",
+            *(f"note        {note}" for note in self.notes),
+            f"assigned    {len(self.assigned)} tensors",
+            *(f"left out    {name}: {reason}" for name, reason in self.left_out.items()),
+            *(f"sha256      {digest}  {name}" for name, digest in self.sha256.items()),
+        ]
+        return "\n".join(lines)
+
+    def to_json(self):
+        """Returns the report as a JSON object in one line."""
+        return json.dumps(dataclasses.asdict(self), ensure_ascii=False)

@@ -1,0 +1,38 @@
+"""`save_pretrained`: our models in the formats of others."""
+
+from pathlib import Path
+
+from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
+from keras_bert_kit.pretrained.write_hugging_face import write_hugging_face
+
+_WRITERS = {"hf": write_hugging_face}
+
+
+def save_pretrained(model, path, *, tokenizer, format="hf"):
+    """Saves a model with its tokenizer, in a folder that is written beside its place and then renamed into it.
+
+    Args:
+        model: `BertEncoder`, `BertClassifier` or `BertPretrainer`.
+        path: folder to make; it must not exist, or be empty.
+        tokenizer: the `BertTokenizer` that the model was trained with.
+        format: `"hf"`, a Hugging Face folder (config.json, model.safetensors, vocab.txt, tokenizer_config.json), which
+            Transformers opens too, with kit.json beside: versions, class names and the sha256 of every file.
+
+    Raises:
+        ValueError: Unknown format, another kind of model, or a tokenizer with more words than the word table has rows.
+        FileExistsError: There is something at `path` already.
+    """
+    if format not in _WRITERS:
+        raise ValueError(f"format must be one of {', '.join(_WRITERS)}. Received: format={format!r}.")
+    if not isinstance(model, BertEncoder | BertClassifier | BertPretrainer):
+        raise ValueError(
+            "model must be a BertEncoder, BertClassifier or BertPretrainer. "
+            f"Received: a {type(model).__name__}. Save other Keras models with model.save('name.keras')."
+        )
+    rows = getattr(model, "encoder", model).config.vocab_size
+    if tokenizer.vocab_size > rows:
+        raise ValueError(
+            "tokenizer must not have more words than the model's word table has rows. "
+            f"Received: {tokenizer.vocab_size} words, vocab_size={rows}. They do not belong together."
+        )
+    _WRITERS[format](model, Path(path), tokenizer)

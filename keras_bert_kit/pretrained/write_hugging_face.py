@@ -1,0 +1,101 @@
+"""Writes a model as a Hugging Face folder, which Transformers opens and `load_pretrained` reads back bit-equal."""
+
+import json
+
+import keras
+import numpy as np
+import tensorflow as tf
+from safetensors.numpy import save_file
+
+from keras_bert_kit.files import folder_written_beside, sha256_of
+from keras_bert_kit.models import BertClassifier, BertPretrainer
+from keras_bert_kit.pretrained.assign import variables_of
+from keras_bert_kit.pretrained.hugging_face import CONFIG, KIT_FILE, VOCABULARY, WEIGHTS
+from keras_bert_kit.pretrained.names import HUGGING_FACE, OPERATIONS, PARTS, rows_for
+from keras_bert_kit.version import __version__
+
+# Hugging Face's names for our activations.
+_ACTIVATIONS = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "silu": "silu", "tanh": "tanh"}
+
+
+def write_hugging_face(model, path, tokenizer):
+    """Writes `config.json`, `model.safetensors`, `vocab.txt`, `tokenizer_config.json` and `kit.json`.
+
+    Args:
+        model: `BertEncoder`, `BertClassifier` or `BertPretrainer`.
+        path: `pathlib.Path` of the folder; it must not exist, or be empty. It is whole or absent, never in between.
+        tokenizer: the `BertTokenizer` that the model was trained with.
+    """
+    with folder_written_beside(path) as folder:
+        save_file(tensors_of(model), folder / WEIGHTS, metadata={"format": "pt"})
+        _write_json(folder / CONFIG, config_of(model))
+        _write_json(folder / "tokenizer_config.json", _tokenizer_settings(tokenizer, model))
+        (folder / VOCABULARY).write_bytes("".join(f"{token}\n" for token in tokenizer.vocabulary).encode("utf-8"))
+        files = sorted(file.name for file in folder.iterdir())
+        kit = {
+            "keras_bert_kit": __version__,
+            "tensorflow": tf.__version__,
+            "keras": keras.__version__,
+            "sha256": {name: sha256_of(folder / name) for name in files},
+        }
+        if isinstance(model, BertClassifier):
+            kit["class_names"] = list(model.class_names)
+        _write_json(folder / KIT_FILE, kit)
+
+
+def tensors_of(model):
+    """Returns the model's weights under Hugging Face's names: {name: float32 array}."""
+    encoder, pretrainer, classifier = _parts(model)
+    variables = variables_of(encoder, pretrainer, classifier)
+    heads = ["pooler"] if encoder.add_pooler else []
+    if pretrainer:
+        heads += ["masked_lm"] + ["next_sentence"] * pretrainer.next_sentence
+    if classifier:
+        heads += ["classifier"]
+    prefix = "bert." if pretrainer or classifier else ""
+    tensors = {}
+    for row in rows_for(HUGGING_FACE, ["encoder", *heads], encoder.config.num_hidden_layers):
+        array = np.asarray(variables[row.ours], dtype=np.float32)
+        if row.part is not None:
+            array = np.split(array, PARTS, axis=-1)[row.part]
+        in_encoder = row.ours.startswith("encoder/")
+        tensors[prefix * in_encoder + row.theirs] = np.ascontiguousarray(OPERATIONS[row.operation](array))
+    return tensors
+
+
+def config_of(model):
+    """Returns the dictionary of Hugging Face's config.json."""
+    encoder, pretrainer, classifier = _parts(model)
+    architecture = "BertModel"
+    if pretrainer:
+        architecture = "BertForPreTraining" if pretrainer.next_sentence else "BertForMaskedLM"
+    values = encoder.config.to_dict() | {"hidden_act": _ACTIVATIONS[encoder.config.hidden_act]}
+    values |= {"model_type": "bert", "position_embedding_type": "absolute"}
+    if classifier:
+        architecture = "BertForSequenceClassification"
+        values["id2label"] = {str(i): name for i, name in enumerate(classifier.class_names)}
+        values["label2id"] = {name: i for i, name in enumerate(classifier.class_names)}
+        values["classifier_dropout"] = classifier.dropout_rate
+    return {"architectures": [architecture]} | values
+
+
+def _parts(model):
+    """The encoder, the pretrainer and the classifier in a model; two of them may be None."""
+    encoder = getattr(model, "encoder", model)
+    pretrainer = model if isinstance(model, BertPretrainer) else None
+    classifier = model if isinstance(model, BertClassifier) else None
+    return encoder, pretrainer, classifier
+
+
+def _tokenizer_settings(tokenizer, model):
+    return {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": tokenizer.lowercase,
+        "strip_accents": tokenizer.strip_accents,
+        "tokenize_chinese_chars": True,
+        "model_max_length": _parts(model)[0].config.max_position_embeddings,
+    }
+
+
+def _write_json(path, values):
+    path.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,96 @@
+"""save_pretrained: round trips are bit-equal, the folder is whole or absent, and changes are noticed."""
+
+import json
+
+import numpy as np
+import pytest
+from fake_weights import VOCABULARY, write_hf_folder
+from safetensors.numpy import load_file
+
+from keras_bert_kit.config import BertConfig
+from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.files import folder_written_beside
+from keras_bert_kit.models import BertClassifier, BertEncoder
+from keras_bert_kit.pretrained import load_pretrained, save_pretrained
+from keras_bert_kit.text import BertTokenizer
+
+
+@pytest.mark.parametrize("heads", [(), ("mlm",), ("mlm", "nsp"), ("classifier",)])
+@pytest.mark.parametrize("hidden_act", ["gelu", "gelu_new"])
+def test_tensors_names_and_config_come_back_bit_equal(tmp_path, heads, hidden_act):
+    tensors, config = write_hf_folder(tmp_path / "in", heads=heads, hidden_act=hidden_act, lowercase=False)
+    bert = load_pretrained(tmp_path / "in")
+    save_pretrained(bert.classifier or bert.pretrainer or bert.encoder, tmp_path / "out", tokenizer=bert.tokenizer)
+    written = load_file(tmp_path / "out/model.safetensors")
+    assert written.keys() == tensors.keys()
+    for name, array in tensors.items():
+        np.testing.assert_array_equal(written[name], array)
+        assert written[name].dtype == np.float32
+    saved = json.loads((tmp_path / "out/config.json").read_text(encoding="utf-8"))
+    assert saved["architectures"] == config["architectures"] and saved["hidden_act"] == hidden_act
+    again = load_pretrained(tmp_path / "out")
+    assert again.config == bert.config and not again.tokenizer.lowercase
+    assert again.tokenizer.vocabulary == bert.tokenizer.vocabulary
+
+
+def classifier_and_tokenizer(class_names=("Fußball", "科技", "world news")):
+    tokenizer = BertTokenizer(VOCABULARY, strip_accents=False)
+    config = BertConfig(tokenizer.vocab_size, hidden_size=8, num_hidden_layers=1, num_attention_heads=2)
+    return BertClassifier(BertEncoder(config), len(class_names), class_names, dropout_rate=0.3), tokenizer
+
+
+def test_a_fresh_classifier_keeps_names_dropout_and_tokenizer_settings(tmp_path):
+    model, tokenizer = classifier_and_tokenizer()
+    folder = tmp_path / "Modelle für BERT" / "模型 v1"
+    save_pretrained(model, folder, tokenizer=tokenizer, format="hf")
+    loaded = load_pretrained(folder)
+    assert loaded.classifier.class_names == model.class_names and loaded.classifier.dropout_rate == 0.3
+    assert loaded.tokenizer.strip_accents is False
+    kit = json.loads((folder / "kit.json").read_text(encoding="utf-8"))
+    assert kit["class_names"] == list(model.class_names)
+    assert set(kit["sha256"]) == {"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"])
+def test_a_file_that_was_changed_later_is_noticed(tmp_path, name):
+    model, tokenizer = classifier_and_tokenizer()
+    save_pretrained(model, tmp_path / "m", tokenizer=tokenizer)
+    content = bytearray((tmp_path / "m" / name).read_bytes())
+    content[-2] ^= 1
+    (tmp_path / "m" / name).write_bytes(content)
+    with pytest.raises(CheckpointError, match=f"{name} must be the file that was recorded, with sha256"):
+        load_pretrained(tmp_path / "m")
+
+
+def test_an_existing_folder_is_not_overwritten(tmp_path):
+    model, tokenizer = classifier_and_tokenizer()
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken/mine.txt").write_text("keep", encoding="utf-8")
+    with pytest.raises(FileExistsError, match="must not exist yet, or be empty.*Nothing was changed"):
+        save_pretrained(model, tmp_path / "taken", tokenizer=tokenizer)
+    assert [path.name for path in tmp_path.rglob("*")] == ["taken", "mine.txt"]
+
+
+def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path):
+    model, tokenizer = classifier_and_tokenizer()
+    with pytest.raises(ValueError, match="format must be one of hf. Received: format='zip'"):
+        save_pretrained(model, tmp_path / "m", tokenizer=tokenizer, format="zip")
+    with pytest.raises(ValueError, match="must be a BertEncoder, BertClassifier or BertPretrainer.*a BertTokenizer"):
+        save_pretrained(tokenizer, tmp_path / "m", tokenizer=tokenizer)
+    with pytest.raises(ValueError, match="not have more words than the model's word table has rows"):
+        save_pretrained(model, tmp_path / "m", tokenizer=BertTokenizer([*VOCABULARY, "more"]))
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_in_the_middle_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError, match="disk full"), folder_written_beside(tmp_path / "m") as folder:
+        (folder / "half.txt").write_text("half", encoding="utf-8")
+        raise RuntimeError("disk full")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    (tmp_path / "m").mkdir()
+    with folder_written_beside(tmp_path / "m") as folder:
+        (folder / "whole.txt").write_text("whole", encoding="utf-8")
+    assert [path.name for path in tmp_path.rglob("*")] == ["m", "whole.txt"]

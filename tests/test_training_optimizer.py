@@ -1,0 +1,89 @@
+"""AdamW with its schedule: against PyTorch's numbers, against NumPy, and which variables are decayed."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert_kit.training import AdamW, WarmUpAndDecay, create_optimizer
+
+
+def test_the_schedule_rises_then_falls():
+    rate = WarmUpAndDecay(init_lr=1.0, num_train_steps=10, num_warmup_steps=4, end_lr=0.1)
+    expected = [0, 0.25, 0.5, 0.75, 1.0, 0.85, 0.7, 0.55, 0.4, 0.25, 0.1, 0.1]
+    np.testing.assert_allclose([rate(step) for step in range(12)], expected, atol=1e-6)
+
+
+def test_the_schedule_without_warm_up_and_of_one_step():
+    assert float(WarmUpAndDecay(0.5, num_train_steps=1, num_warmup_steps=0)(0)) == 0.5
+    assert float(WarmUpAndDecay(0.5, 4, 0, poly_power=2.0)(2)) == pytest.approx(0.125)
+
+
+def test_a_warm_up_longer_than_the_run_is_warned_of():
+    with pytest.warns(UserWarning, match="will only reach 7.82e-07, not init_lr=3e-05. Are both counted in steps"):
+        create_optimizer(3e-5, num_train_steps=938, num_warmup_steps=36000)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(num_train_steps=0), "num_train_steps must be 1 or more.*Received: num_train_steps=0"),
+        (dict(num_warmup_steps=-1), "num_warmup_steps 0 or more.*num_warmup_steps=-1"),
+        (dict(end_lr=1.0), "init_lr must be at least end_lr"),
+        (dict(optimizer_type="sgd"), "optimizer_type must be 'adamw'. Received: optimizer_type='sgd'"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        create_optimizer(**(dict(init_lr=1e-3, num_train_steps=10, num_warmup_steps=1) | arguments))
+
+
+def variables(seed=0):
+    rng = np.random.default_rng(seed)
+    kernel = keras.Variable(rng.normal(size=(3, 4)), name="kernel")
+    bias = keras.Variable(rng.normal(size=4), name="a_name_without_hint")
+    return [kernel, bias], [tf.constant(rng.normal(size=v.shape), tf.float32) for v in (kernel, bias)]
+
+
+def test_updates_equal_numpy_with_decay_for_matrices_only():
+    weights, gradients = variables()
+    values = [weight.numpy().astype("float64") for weight in weights]
+    moments = [[np.zeros(v.shape), np.zeros(v.shape)] for v in values]
+    optimizer = AdamW(0.1, weight_decay=0.2, epsilon=1e-2, global_clipnorm=1.0)
+    norm = np.sqrt(sum(np.sum(np.square(g)) for g in gradients))
+    assert norm > 1
+    for step in range(1, 4):
+        optimizer.apply(gradients, weights)
+        for i, gradient in enumerate(gradients):
+            clipped = gradient.numpy() / norm
+            moments[i][0] = 0.9 * moments[i][0] + 0.1 * clipped
+            moments[i][1] = 0.999 * moments[i][1] + 0.001 * clipped**2
+            mean, square = moments[i][0] / (1 - 0.9**step), moments[i][1] / (1 - 0.999**step)
+            if values[i].ndim == 2:
+                values[i] *= 1 - 0.1 * 0.2
+            values[i] -= 0.1 * mean / (np.sqrt(square) + 1e-2)
+        for weight, value in zip(weights, values, strict=True):
+            np.testing.assert_allclose(weight, value, atol=2e-5)
+
+
+def test_the_optimizer_survives_serialization():
+    optimizer = create_optimizer(1e-3, 10, 2, weight_decay=0.3, global_clipnorm=0.5)
+    copy = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert type(copy) is AdamW and copy.get_config() == optimizer.get_config()
+
+
+def test_five_steps_equal_pytorch(shared):
+    """Losses and logits of PyTorch's AdamW on a small BERT, through `compile` and `train_on_batch`."""
+    from keras_bert_kit.pretrained import load_pretrained
+
+    folder = shared / "fixtures/hf/one_step_before"
+    golden, model = np.load(folder / "goldens.npz"), load_pretrained(folder).classifier
+    inputs = {
+        "input_word_ids": golden["input_ids"],
+        "input_mask": golden["attention_mask"],
+        "input_type_ids": golden["token_type_ids"],
+    }
+    model.compile(AdamW(1e-3, global_clipnorm=1.0), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    losses = [model.train_on_batch(inputs, golden["labels"]) for _ in range(5)]
+    np.testing.assert_allclose(losses, golden["losses"], atol=1e-5)
+    np.testing.assert_allclose(model(inputs), golden["logits_after"], atol=1e-4)
