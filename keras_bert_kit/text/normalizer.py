@@ -11,6 +11,9 @@ once with `unicodedata`:
 
 A normalised character is of one of three classes: SPACE ends a word, SINGLE (punctuation and ideographs) is a word
 of its own, OTHER forms words with its neighbours.
+
+The two references differ on a few hundred rare characters, so each table is made after one of them: HUGGING_FACE
+(private-use characters dropped, categories of Unicode 8.0) or GOOGLE (private use kept, Python's categories).
 """
 
 import functools
@@ -18,11 +21,15 @@ import unicodedata
 
 import numpy as np
 
+from keras_bert_kit.text import hugging_face_unicode
+from keras_bert_kit.text.code_points import NUM_CODE_POINTS
+
+HUGGING_FACE, GOOGLE = "hugging_face", "google"
+REFERENCES = (HUGGING_FACE, GOOGLE)
 SPACE, SINGLE, OTHER = 0, 1, 2
-NUM_CODE_POINTS = 0x110000
 
 # CJK ideographs, as listed by Google's tokenizer. Not kana, not Hangul: those write words.
-IDEOGRAPHS = (
+_IDEOGRAPHS = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF),
@@ -32,49 +39,44 @@ IDEOGRAPHS = (
     (0x2B820, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
+# Hugging Face's list has 2B920 where Google's has 2B820.
+_NO_IDEOGRAPHS_IN_HUGGING_FACE = (0x2B820, 0x2B91F)
 # Planes 4 to 13 hold nothing, 15 and 16 hold private-use characters: no need to ask about each.
 _PRIVATE_PLANES = ((0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
 _SURVEYED = (range(0x40000), range(0xE0000, 0xE1000))
-_DROPPED_CATEGORIES = {"Cc", "Cf", "Co"}
 _SPACE_CATEGORIES = {"Zs", "Zl", "Zp"}
 
 
-def is_ideograph(code_point):
-    """Whether Google's tokenizer sets the character apart as CJK."""
-    return any(first <= code_point <= last for first, last in IDEOGRAPHS)
-
-
-def is_punctuation(code_point):
-    """Every ASCII sign that is neither letter, digit nor space ("$" too), and Unicode's categories P*."""
-    if code_point < 128:
-        return chr(code_point).isprintable() and not chr(code_point).isalnum() and code_point != 0x20
-    return unicodedata.category(chr(code_point)).startswith("P")
-
-
-def character_class(code_point):
-    """SPACE, SINGLE or OTHER, for a character that is already normalised."""
-    if code_point == 0x20:
-        return SPACE
-    return SINGLE if is_punctuation(code_point) or is_ideograph(code_point) else OTHER
-
-
-def normalize_character(character, lowercase, strip_accents):
+def normalize_character(character, lowercase, strip_accents, reference=HUGGING_FACE):
     """Normalises one character to a string of none, one or a few characters."""
     if character in "\t\n\r":
         return " "
-    category = unicodedata.category(character)
+    category = _category(character, reference)
     if category in _SPACE_CATEGORIES:
         return " "
-    if category in _DROPPED_CATEGORIES or character in "\0\ufffd":
+    if category in {"Cc", "Cf"} or character in "\0\ufffd" or (category == "Co" and reference == HUGGING_FACE):
         return ""
+    if reference == GOOGLE:
+        lowered = character.lower() if lowercase else character
+        return _without_marks(unicodedata.normalize("NFD", lowered), reference) if strip_accents else lowered
     if strip_accents:
-        decomposed = unicodedata.normalize("NFD", character)
-        character = "".join(mark for mark in decomposed if unicodedata.category(mark) != "Mn")
-    return character.lower() if lowercase else character
+        character = _without_marks(hugging_face_unicode.decompose(character), reference)
+    return hugging_face_unicode.lower(character) if lowercase else character
+
+
+def character_class(character, reference=HUGGING_FACE):
+    """SPACE, SINGLE or OTHER, for a character that is already normalised."""
+    code_point = ord(character)
+    if character == " ":
+        return SPACE
+    if code_point < 128:  # every sign that is neither letter nor digit, "$" too
+        return SINGLE if character.isprintable() and not character.isalnum() else OTHER
+    is_punctuation = _category(character, reference).startswith("P")
+    return SINGLE if is_punctuation or any(a <= code_point <= b for a, b in _IDEOGRAPHS) else OTHER
 
 
 @functools.lru_cache(maxsize=8)
-def normalization_rules(lowercase, strip_accents):
+def normalization_rules(lowercase, strip_accents, reference):
     """Lists what normalisation changes.
 
     Returns:
@@ -87,11 +89,25 @@ def normalization_rules(lowercase, strip_accents):
     for code_points in _SURVEYED:
         for code_point in code_points:
             character = chr(code_point)
-            normalized = normalize_character(character, lowercase, strip_accents)
+            normalized = normalize_character(character, lowercase, strip_accents, reference)
             if normalized != character:
                 replacements[code_point] = normalized
-            if unicodedata.category(character)[0] == "P" or code_point < 128:
-                classes[code_point] = character_class(code_point)
-    for first, last in IDEOGRAPHS:
+            if code_point < 128 or _category(character, reference).startswith("P"):
+                classes[code_point] = character_class(character, reference)
+    for first, last in _IDEOGRAPHS:
         classes[first : last + 1] = SINGLE
+    if reference == GOOGLE:
+        return replacements, (), classes
+    first, last = _NO_IDEOGRAPHS_IN_HUGGING_FACE
+    classes[first : last + 1] = OTHER
     return replacements, _PRIVATE_PLANES, classes
+
+
+def _category(character, reference):
+    """The general category that the reference sees."""
+    return (hugging_face_unicode if reference == HUGGING_FACE else unicodedata).category(character)
+
+
+def _without_marks(decomposed, reference):
+    """What is left of a decomposed character without its accents and other nonspacing marks."""
+    return "".join(part for part in decomposed if _category(part, reference) != "Mn")

@@ -1,4 +1,4 @@
-"""What may be given as texts: checked once, here, with one clear error for everything else."""
+"""What may be given as texts, and as ids: checked here, with one clear error for everything else."""
 
 import numpy as np
 import tensorflow as tf
@@ -72,3 +72,26 @@ def _encoded(text, name, position):
             f"{text[error.start]!r} at character {error.start} of the text at position {position}. "
             f"Repair it with text.encode('utf-8', 'replace').decode()."
         ) from error
+
+
+def as_ids(ids, vocab_size):
+    """Makes an int32 ragged tensor (batch, tokens) of what a user calls ids; a flat list is one text.
+
+    Raises:
+        ValueError: not whole numbers, of rank above 2, or out of range (the first one is named).
+    """
+    if not isinstance(ids, tf.RaggedTensor):
+        ids = tf.convert_to_tensor(ids) if tf.is_tensor(ids) or isinstance(ids, np.ndarray) else tf.ragged.constant(ids)
+    if ids.shape.rank == 1:
+        ids = ids[None]
+    if ids.shape.rank != 2 or not (ids.dtype.is_integer or not ids.shape[0]):
+        raise ValueError(
+            f"ids must be whole numbers of shape (batch, tokens). Received: dtype {ids.dtype.name}, shape {ids.shape}."
+        )
+    ids = ids if isinstance(ids, tf.RaggedTensor) else tf.RaggedTensor.from_tensor(ids)
+    values = tf.cast(ids.flat_values, tf.int32)
+    if tf.executing_eagerly():
+        outside = tf.boolean_mask(values, (values < 0) | (values >= vocab_size))
+        if tf.size(outside) > 0:
+            raise ValueError(f"ids must be from 0 to {vocab_size - 1}. Received: {int(outside[0])}.")
+    return ids.with_flat_values(values)

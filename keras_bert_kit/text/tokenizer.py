@@ -8,30 +8,22 @@
     2004 2050 2377 2015 999                     ids
 
 No step is Python code at run time and none needs a custom op, so the same tokenizer works eagerly, in `tf.data`, in a
-Keras functional model and inside an exported SavedModel, wherever TensorFlow runs. The tables are constants, not
-resources: nothing to initialise, to track or to lose.
+Keras functional model and inside an exported SavedModel, wherever TensorFlow runs.
 """
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from keras_bert_kit.text.characters import (
-    CLASS_BITS,
-    UNKNOWN,
-    CharacterTable,
-    alphabet_of,
-    build_character_table,
-    mark_special_tokens,
-    normalize,
-    spell,
-    unpack,
+from keras_bert_kit.text.normalizer import HUGGING_FACE, REFERENCES
+from keras_bert_kit.text.pieces import PieceFinder
+from keras_bert_kit.text.texts import as_ids, as_texts
+from keras_bert_kit.text.vocabulary import (
+    CONTINUATION_PREFIX,
+    SPECIAL_TOKENS,
+    read_vocabulary,
+    special_ids,
+    token_ids,
 )
-from keras_bert_kit.text.normalizer import NUM_CODE_POINTS
-from keras_bert_kit.text.texts import as_texts
-from keras_bert_kit.text.trie import CONTINUATION_ROOT, NONE, WORD_ROOT, Trie, build_trie
-from keras_bert_kit.text.vocabulary import MASK, OBLIGATORY_TOKENS, read_vocabulary, special_ids, token_ids
-from keras_bert_kit.text.wordpiece import match_pieces, split_words
 
 PACKAGE = "keras_bert_kit"
 
@@ -40,26 +32,30 @@ PACKAGE = "keras_bert_kit"
 class BertTokenizer(keras.layers.Layer):
     """Cuts texts into the word pieces of a BERT vocabulary.
 
-    The ids are those of Google's and Hugging Face's BERT tokenizers. Where the two differ, Hugging Face's.
+    The ids are those of Google's and Hugging Face's BERT tokenizers. Where these two differ, `reference` says which to
+    follow; docs/tokenization.md lists the differences.
 
     Args:
         vocabulary: list of str, the token of each id. Must hold [UNK], [CLS], [SEP] and [PAD].
         lowercase: bool, whether the model is an "uncased" one.
         strip_accents: bool, whether "é" becomes "e". None: as `lowercase`.
-        max_characters_per_word: int, longer words become [UNK]. 100 in Hugging Face's tokenizers, 200 in Google's.
+        reference: "hugging_face" or "google". Decides about rare characters and the two arguments below.
+        max_characters_per_word: int, longer words become [UNK]. None: 100 as in Hugging Face's, 200 as in Google's.
         special_tokens_in_text: bool, whether "[MASK]" (or [CLS], [SEP], [PAD], [UNK]) written in a text is that token,
-            as in Hugging Face's tokenizers, or the five signs and letters that it is in Google's.
+            or the brackets and letters that it is. None: True as in Hugging Face's, False as in Google's. Say False
+            where strangers write the texts.
         **kwargs: passed to `keras.layers.Layer`.
 
     Call arguments:
         texts: a str, a list of str, a NumPy array or tensor of strings (UTF-8) of rank 1. A single str is one text.
+            Bytes that are not UTF-8 are dropped.
 
     Returns:
         tf.RaggedTensor int32 (batch, tokens). No [CLS] or [SEP] is added; `BertPacker` does that.
 
     Raises:
         VocabularyError: the vocabulary lacks a special token.
-        ValueError: texts are not strings, or not of rank 1.
+        ValueError: an argument is out of range; texts are not strings, or not of rank 1.
 
     Example:
     ```python
@@ -67,7 +63,7 @@ class BertTokenizer(keras.layers.Layer):
     tokenizer(["Playing play"])     # <tf.RaggedTensor [[4, 5, 4]]>
     ```
 
-    Reference: google-research/bert `tokenization.py`.
+    Reference: google-research/bert `tokenization.py`; huggingface/tokenizers `normalizers/bert.rs`.
     """
 
     def __init__(
@@ -76,28 +72,40 @@ class BertTokenizer(keras.layers.Layer):
         lowercase=True,
         strip_accents=None,
         *,
-        max_characters_per_word=100,
-        special_tokens_in_text=True,
+        reference=HUGGING_FACE,
+        max_characters_per_word=None,
+        special_tokens_in_text=None,
         **kwargs,
     ):
         super().__init__(**{"trainable": False, "dtype": "int32", **kwargs})
+        if reference not in REFERENCES:
+            raise ValueError(f"reference must be one of {REFERENCES}. Received: {reference=}.")
+        follows_hugging_face = reference == HUGGING_FACE
+        if max_characters_per_word is None:
+            max_characters_per_word = 100 if follows_hugging_face else 200
         if not isinstance(max_characters_per_word, int) or max_characters_per_word < 1:
-            raise ValueError(
-                f"max_characters_per_word must be a positive int. Received: {max_characters_per_word=}. "
-                f"BERT models were trained with 100 or 200."
-            )
+            raise ValueError(f"max_characters_per_word must be a positive int. Received: {max_characters_per_word=}.")
         self.lowercase = bool(lowercase)
         self.strip_accents = strip_accents
+        self.reference = reference
         self.max_characters_per_word = max_characters_per_word
-        self.special_tokens_in_text = bool(special_tokens_in_text)
+        self.special_tokens_in_text = follows_hugging_face if special_tokens_in_text is None else special_tokens_in_text
         self._tokens = tuple(vocabulary)
         ids = token_ids(self._tokens)
         self._special_ids = special_ids(ids)
-        self._characters, self._trie, self._special_tokens = self._build_tables(ids)
-        # Strings and look-ups stay on the CPU, and one graph serves eager calls too.
-        self._tokenize = tf.function(
-            self._tokenize_batch, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+        self._finder = PieceFinder(
+            ids,
+            self.unk_id,
+            self.lowercase,
+            self.lowercase if strip_accents is None else bool(strip_accents),
+            reference,
+            max_characters_per_word,
+            special_tokens=tuple(token for token in SPECIAL_TOKENS if self.special_tokens_in_text and token in ids),
         )
+        # One graph each, which eager calls use too.
+        signature = [tf.TensorSpec([None], tf.string)]
+        self._find = tf.function(self._finder.find, input_signature=signature, autograph=False)
+        self._locate = tf.function(self._finder.locate, input_signature=signature, autograph=False)
         self._convert_input_args = False
         self._allow_non_tensor_positional_args = True
         self.built = True
@@ -148,7 +156,51 @@ class BertTokenizer(keras.layers.Layer):
 
     def call(self, texts):
         """See the class."""
-        return self._tokenize(texts)
+        return self._find(texts)
+
+    def locate(self, texts):
+        """Tokenizes, and says where in the text each piece comes from.
+
+        Args:
+            texts: as in a call.
+
+        Returns:
+            Pieces(ids, starts, ends, words), each int32 ragged (batch, tokens): the piece comes from the characters
+            (code points) `text[start:end]`, and belongs to the word with that number, counted from 0 in each text.
+            Ideographs, punctuation signs and special tokens are words of their own.
+        """
+        return self._locate(as_texts(texts))
+
+    def tokenize_with_offsets(self, texts):
+        """Token ids with their places in the text.
+
+        Returns:
+            `(ids, starts, ends)`, int32 ragged (batch, tokens): `text[start:end]` are the characters (code points, not
+            bytes) that the piece was made of. Equal to the offsets of Hugging Face's tokenizers.
+        """
+        return self.locate(texts)[:3]
+
+    def detokenize(self, ids):
+        """Joins pieces to words, and words by spaces.
+
+        What normalisation and word splitting did stays done: "It's" comes back as "it ' s". To mark a piece in the
+        original text, use `tokenize_with_offsets`.
+
+        Args:
+            ids: ragged or dense int tensor (batch, tokens), a list of lists, or one text of rank 1. [PAD], [CLS] and
+                [SEP] are left out.
+
+        Returns:
+            string tensor (batch,).
+
+        Raises:
+            ValueError: ids are not whole numbers from 0 to vocab_size - 1.
+        """
+        ids = as_ids(ids, self.vocab_size)
+        layout = [self.pad_id, self.cls_id, self.sep_id]
+        kept = tf.ragged.boolean_mask(ids, ids.with_values(tf.reduce_all(ids.values[:, None] != layout, axis=1)))
+        texts = tf.strings.reduce_join(tf.ragged.map_flat_values(tf.gather, list(self._tokens), kept), 1, separator=" ")
+        return tf.strings.regex_replace(texts, f" {CONTINUATION_PREFIX}", "")
 
     def compute_output_spec(self, texts):
         """Shapes and dtypes for a functional model, which Keras could not find by tracing strings."""
@@ -161,39 +213,7 @@ class BertTokenizer(keras.layers.Layer):
             "vocabulary": self.vocabulary,
             "lowercase": self.lowercase,
             "strip_accents": self.strip_accents,
+            "reference": self.reference,
             "max_characters_per_word": self.max_characters_per_word,
             "special_tokens_in_text": self.special_tokens_in_text,
         }
-
-    def _build_tables(self, ids):
-        """The tables as eager tensors, also when the layer is made inside a graph."""
-        strip_accents = self.lowercase if self.strip_accents is None else bool(self.strip_accents)
-        special_tokens = []
-        if self.special_tokens_in_text:
-            special_tokens = [token for token in (*OBLIGATORY_TOKENS, MASK) if token in ids]
-        alphabet = alphabet_of(self._tokens, special_tokens)
-        characters = build_character_table(alphabet, self.lowercase, strip_accents)
-        spellings, continues, tokens = spell(ids, alphabet, self.lowercase, strip_accents)
-        num_special = len(special_tokens)
-        spellings += [[alphabet[NUM_CODE_POINTS + i]] for i in range(num_special)]
-        roots = np.concatenate([np.where(continues, CONTINUATION_ROOT, WORD_ROOT), np.full(num_special, WORD_ROOT)])
-        tokens = np.concatenate([tokens, [ids[token] for token in special_tokens]]).astype(np.int32)
-        trie = build_trie(spellings, roots, tokens, num_symbols=len(alphabet) + UNKNOWN + 1)
-        with tf.init_scope(), tf.device("CPU:0"):
-            return CharacterTable(*map(tf.constant, characters)), Trie(*map(tf.constant, trie)), special_tokens
-
-    def _tokenize_batch(self, texts):
-        """Texts, string (batch,), to ids, int32 ragged (batch, tokens)."""
-        with tf.device("CPU:0"):
-            # A space at the end of each text keeps the words of neighbours apart.
-            code_points = tf.strings.unicode_decode(texts + " ", "UTF-8")
-            marked = mark_special_tokens(code_points.values, self._special_tokens)
-            codes, row_splits = normalize(marked, code_points.row_splits, self._characters)
-            symbols, classes = unpack(codes, CLASS_BITS)
-            words = split_words(symbols, classes)
-            ids = match_pieces(symbols, words, self._trie, self.unk_id, self.max_characters_per_word)
-            is_piece = ids != NONE
-            num_pieces_before = tf.cumsum(tf.concat([[0], tf.cast(is_piece, tf.int64)], axis=0))
-            return tf.RaggedTensor.from_row_splits(
-                tf.boolean_mask(ids, is_piece), tf.gather(num_pieces_before, row_splits), validate=False
-            )

@@ -19,6 +19,7 @@ from keras_bert_kit.errors import VocabularyError
 
 UNK, CLS, SEP, PAD, MASK = "[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"
 OBLIGATORY_TOKENS = (UNK, CLS, SEP, PAD)
+SPECIAL_TOKENS = (*OBLIGATORY_TOKENS, MASK)
 CONTINUATION_PREFIX = "##"
 
 

@@ -50,8 +50,8 @@ def split_words(symbols, classes):
     last = ~tf.concat([inside[1:], [False]], axis=0)[: tf.size(symbols)]
     visible = classes != SPACE
     return Words(
-        starts=_positions(visible & ~inside),
-        ends=_positions(visible & last),
+        starts=positions_of(visible & ~inside),
+        ends=positions_of(visible & last),
         following=tf.where(inside, symbols, END),
     )
 
@@ -70,14 +70,14 @@ def match_pieces(symbols, words, trie, unknown_id, max_characters_per_word):
         int32 (symbols,): at the position where a piece starts its id, NONE elsewhere.
     """
     acceptable = words.ends - words.starts < max_characters_per_word
-    word = _positions(acceptable)
+    word = positions_of(acceptable)
     start = tf.gather(words.starts, word)
     piece_starts, piece_ids, piece_words = _walk(word, start, tf.gather(symbols, start), words.following, trie)
 
     # A word with one impossible piece loses all of them and becomes [UNK]; so does a word that is too long.
     impossible = tf.boolean_mask(piece_words, piece_ids == NONE)
     failed = tf.tensor_scatter_nd_update(~acceptable, impossible[:, None], tf.ones_like(impossible, tf.bool))
-    kept = _positions(~tf.gather(failed, piece_words))
+    kept = positions_of(~tf.gather(failed, piece_words))
     unknown_starts = tf.boolean_mask(words.starts, failed)
     starts = tf.concat([tf.gather(piece_starts, kept), unknown_starts], axis=0)
     ids = tf.concat([tf.gather(piece_ids, kept), tf.fill(tf.shape(unknown_starts), unknown_id)], axis=0)
@@ -99,7 +99,7 @@ def _walk(word, start, symbol, following, trie):
         going = found & (symbol != END)
 
         # Pieces that cannot grow any more are written down.
-        done = _positions(~going)
+        done = positions_of(~going)
         done_id, done_end, done_word = (tf.gather(state, done) for state in (best_id, best_end, word))
         pieces = [
             array.write(i, values)
@@ -108,10 +108,10 @@ def _walk(word, start, symbol, following, trie):
         # Their words go on behind them, if anything is left.
         next_start = done_end + 1
         next_symbol = tf.gather(following, next_start)
-        rest = _positions((done_id != NONE) & (next_symbol != END))
+        rest = positions_of((done_id != NONE) & (next_symbol != END))
         next_start, next_symbol = tf.gather(next_start, rest), tf.gather(next_symbol, rest)
 
-        going = _positions(going)
+        going = positions_of(going)
         none = tf.fill(tf.shape(rest), NONE)
         return (
             i + 1,
@@ -138,6 +138,6 @@ def _walk(word, start, symbol, following, trie):
     return [array.concat() for array in pieces]
 
 
-def _positions(mask):
+def positions_of(mask):
     """Where a rank-1 mask is true, int32."""
     return tf.cast(tf.where(mask)[:, 0], tf.int32)

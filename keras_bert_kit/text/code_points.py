@@ -1,0 +1,41 @@
+"""A number for each of Unicode's 1,114,112 code points, in a table small enough to be part of an exported graph.
+
+As Unicode tables usually do, it has two levels: the code points are cut into pages of 256, and most pages are equal
+(all private-use characters, say, or all ideographs that a vocabulary does not know). Only distinct pages are stored.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+PAGE_BITS = 8
+NUM_CODE_POINTS = 0x110000
+
+
+class CodePointTable(NamedTuple):
+    """A two-level table; int32 arrays or tensors.
+
+    pages: (code points / 256,), where in `entries` each page begins.
+    entries: (distinct pages * 256,).
+    """
+
+    pages: np.ndarray
+    entries: np.ndarray
+
+
+def compress(values):
+    """Makes a CodePointTable of an int array with a value for each code point, a multiple of 256 in all."""
+    distinct, page_of = np.unique(values.reshape(-1, 2**PAGE_BITS), axis=0, return_inverse=True)
+    return CodePointTable((page_of.ravel() << PAGE_BITS).astype(np.int32), distinct.ravel().astype(np.int32))
+
+
+def look_up(table, code_points):
+    """Values of int32 code points, in a graph: two reads each."""
+    page, place = unpack(code_points, PAGE_BITS)
+    return tf.gather(table.entries, tf.gather(table.pages, page) + place)
+
+
+def unpack(packed, bits):
+    """Splits `high << bits | low`. Returns `(high, low)`."""
+    return tf.bitwise.right_shift(packed, bits), tf.bitwise.bitwise_and(packed, 2**bits - 1)
