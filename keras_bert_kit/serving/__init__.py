@@ -1,1 +1,13 @@
-"""serving"""
+"""From a trained classifier to answers on a server: export, check, predict.
+
+export.py         export_for_serving: a SavedModel from raw text to labels, written safely
+ops.py            which TensorFlow ops it may hold
+check.py          the answers of a fresh process against those of the trained model
+bare_answers.py   what that process runs: nothing but TensorFlow
+predictor.py      Predictor: an exported model in Python
+"""
+
+from keras_bert_kit.serving.export import export_for_serving
+from keras_bert_kit.serving.predictor import Prediction, Predictor
+
+__all__ = ["Prediction", "Predictor", "export_for_serving"]

@@ -1,0 +1,306 @@
+"""Export: what is written, what it answers, and that nothing is left of an export that failed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from fake_weights import VOCABULARY
+from serving_models import CLASS_NAMES, small_classifier, small_pack
+
+from keras_bert_kit.errors import ExportError
+from keras_bert_kit.models import BertClassifier
+from keras_bert_kit.serving import check, export, export_for_serving
+from keras_bert_kit.text import BertPacker, BertTokenizer
+
+TEXTS = ["We love the news", "", "Über 中 cafe!", "team wins the game " * 20, "a", "market 2.7 %", "[MASK] robot"]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return small_classifier(), small_pack()
+
+
+@pytest.fixture(scope="module")
+def version(trained, tmp_path_factory):
+    """One version, checked in a fresh process, below a path with umlauts, ideographs and spaces."""
+    return export_for_serving(*trained, tmp_path_factory.mktemp("out") / "Modelle für BERT" / "模型 v1")
+
+
+@pytest.fixture(scope="module")
+def serve(version):
+    return tf.saved_model.load(str(version)).signatures["serving_default"]
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Skips the fresh process, which takes seconds."""
+    monkeypatch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
+
+
+def probabilities_of(model, pack, texts):
+    return tf.nn.softmax(model(pack(texts), training=False)).numpy()
+
+
+def content_of(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_signature(version, serve):
+    assert version.name == "1"
+    assert list(serve.structured_input_signature[1]) == ["text"]
+    assert serve.structured_input_signature[1]["text"].dtype == tf.string
+    outputs = {name: (spec.dtype, spec.shape.as_list()) for name, spec in serve.structured_outputs.items()}
+    assert outputs == {
+        "label": (tf.string, [None]),
+        "probabilities": (tf.float32, [None, 3]),
+        "logits": (tf.float32, [None, 3]),
+    }
+
+
+def test_answers_are_those_of_the_trained_model(trained, serve):
+    answers = serve(text=tf.constant(TEXTS))
+    expected = probabilities_of(*trained, TEXTS)
+    assert np.ptp(expected, axis=0).max() > 0.1, "weights that answer the same to everything would test nothing"
+    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
+    np.testing.assert_allclose(tf.nn.softmax(answers["logits"]), answers["probabilities"], atol=1e-6)
+    assert [label.decode() for label in answers["label"].numpy()] == [CLASS_NAMES[i] for i in expected.argmax(-1)]
+
+
+@pytest.mark.parametrize("batch", [0, 1, 7])
+def test_a_row_does_not_depend_on_its_batch(serve, batch):
+    texts = TEXTS[:batch]
+    together = serve(text=tf.constant(texts, tf.string))
+    assert together["probabilities"].shape == (batch, 3) and together["label"].shape == (batch,)
+    for row, text in enumerate(texts):
+        alone = serve(text=tf.constant([text]))
+        np.testing.assert_allclose(together["logits"][row], alone["logits"][0], atol=1e-5)
+
+
+def test_strange_text(trained, serve):
+    """Invalid UTF-8, NUL, a million characters, right-to-left, half an emoji: finite answers, and those of training."""
+    texts = [b"\xff\xfe news \xc3", b"a\x00news", b"news " * 200_000, "السلام עברית".encode(), b"\xf0\x9f", b"\0"]
+    answers = serve(text=tf.constant(texts))["probabilities"].numpy()
+    np.testing.assert_allclose(answers, probabilities_of(*trained, texts), atol=1e-5)
+
+
+def test_pads_to_the_longest_text_of_the_request(monkeypatch, tmp_path, unchecked):
+    model, pack = small_classifier(), small_pack(sequence_length=16)
+    shapes, stateless_call = [], model.stateless_call
+
+    def spy(trainable, fixed, inputs, **kwargs):
+        shapes.append(inputs["input_word_ids"].shape.as_list())
+        return stateless_call(trainable, fixed, inputs, **kwargs)
+
+    monkeypatch.setattr(model, "stateless_call", spy)
+    export_for_serving(model, pack, tmp_path / "model")
+    assert shapes == [[None, None]]
+    assert pack.sequence_length == 16
+
+
+def test_process_with_only_tensorflow(version, serve):
+    code = """
+import json, sys
+import tensorflow as tf
+answers = tf.saved_model.load(sys.argv[1]).signatures["serving_default"](text=tf.constant(json.loads(sys.argv[2])))
+print(json.dumps(["keras_bert_kit" in sys.modules, answers["probabilities"].numpy().tolist()]))
+"""
+    texts = TEXTS[:3]
+    ran = subprocess.run(
+        [sys.executable, "-I", "-c", code, version, json.dumps(texts)], capture_output=True, text=True, check=True
+    )
+    imported, probabilities = json.loads(ran.stdout)
+    assert not imported
+    np.testing.assert_allclose(probabilities, serve(text=tf.constant(texts))["probabilities"], atol=1e-5)
+
+
+def test_c_program(version, serve, tmp_path):
+    compiler, library = shutil.which("cc"), Path(tf.sysconfig.get_lib())
+    if compiler is None or not (library / "libtensorflow_cc.so.2").exists():
+        pytest.skip("needs a C compiler and libtensorflow_cc.so.2, which TensorFlow's wheel has on Linux")
+    program = tmp_path / "run_saved_model"
+    source = Path(__file__).with_name("c") / "run_saved_model.c"
+    libraries = ["-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2", f"-Wl,-rpath,{library}"]
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-isystem{tf.sysconfig.get_include()}", f"-L{library}"]
+    subprocess.run([compiler, *flags, source, *libraries, "-o", program], check=True)
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        signature = tf.compat.v1.saved_model.load(session, ["serve"], str(version)).signature_def["serving_default"]
+    text_name, label_name = signature.inputs["text"].name, signature.outputs["label"].name
+    probabilities_name = signature.outputs["probabilities"].name
+    operation, label_index = label_name.split(":")
+    assert probabilities_name.startswith(f"{operation}:")
+
+    text = "Über 中 wins!"
+    names = [text_name.split(":")[0], operation, label_index, probabilities_name.split(":")[1]]
+    ran = subprocess.run([program, version, *names, text], capture_output=True, encoding="utf-8", check=True)
+    label, *probabilities = ran.stdout.splitlines()
+    answer = serve(text=tf.constant([text]))
+    assert label == answer["label"].numpy()[0].decode()
+    np.testing.assert_allclose(np.float32(probabilities), answer["probabilities"][0], atol=1e-5)
+
+
+def test_weights_of_a_large_model_stay_variables(monkeypatch, tmp_path):
+    monkeypatch.setattr(export, "LARGEST_CONSTANTS_BYTES", 0)
+    version = export_for_serving(small_classifier(), small_pack(), tmp_path / "model")
+    kit_file = json.loads((version / export.KIT_FILE).read_text(encoding="utf-8"))
+    assert kit_file["weights"] == "variables"
+    assert {"VarHandleOp", "ReadVariableOp"} <= set(kit_file["ops"])
+
+
+def test_weights_of_a_small_model_are_constants(version, capsys):
+    kit_file = json.loads((version / export.KIT_FILE).read_text(encoding="utf-8"))
+    with capsys.disabled():
+        print(f"\n{len(kit_file['ops'])} ops in the exported graph: {' '.join(kit_file['ops'])}")
+    assert kit_file["weights"] == "constants"
+    assert not {"VarHandleOp", "ReadVariableOp"} & set(kit_file["ops"])
+    assert kit_file["class_names"] == list(CLASS_NAMES)
+    assert kit_file["max_sequence_length"] == 16
+
+
+def test_half_precision(tmp_path):
+    version = export_for_serving(small_classifier(dtype="mixed_bfloat16"), small_pack(), tmp_path / "model")
+    answers = tf.saved_model.load(str(version)).signatures["serving_default"](text=tf.constant(TEXTS))
+    assert answers["probabilities"].dtype == tf.float32
+
+
+def test_tokenizer_settings_are_exported(tmp_path, unchecked):
+    """FC13: lower-casing without stripping of accents."""
+    model, pack = small_classifier(), small_pack(lowercase=True, strip_accents=False)
+    version = export_for_serving(model, pack, tmp_path / "model")
+    serve = tf.saved_model.load(str(version)).signatures["serving_default"]
+    answers = serve(text=tf.constant(["Über", "Uber"]))["probabilities"].numpy()
+    assert np.abs(answers[0] - answers[1]).max() > 1e-3
+    np.testing.assert_allclose(answers, probabilities_of(model, pack, ["Über", "Uber"]), atol=1e-5)
+
+
+def test_moved_and_without_its_sources(tmp_path, unchecked):
+    """The version holds everything: the vocabulary file may go and the folder may move (users.md, row 23)."""
+    vocabulary = tmp_path / "source" / "vocab.txt"
+    vocabulary.parent.mkdir()
+    vocabulary.write_text("".join(f"{token}\n" for token in VOCABULARY), encoding="utf-8")
+    model, pack = small_classifier(), BertPacker(BertTokenizer.from_vocab_file(vocabulary), 16, max_sequence_length=32)
+    version = export_for_serving(model, pack, tmp_path / "model")
+    expected = probabilities_of(model, pack, TEXTS)
+    shutil.rmtree(vocabulary.parent)
+    moved = version.rename(tmp_path / "elsewhere")
+    answers = tf.saved_model.load(str(moved)).signatures["serving_default"](text=tf.constant(TEXTS))
+    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
+
+
+def test_next_version(trained, tmp_path, unchecked):
+    for name in ("2", "7", ".tmp-9-dead", "latest", "12b", "²"):
+        (tmp_path / name).mkdir()
+    assert export_for_serving(*trained, tmp_path) == tmp_path / "8"
+    assert export_for_serving(*trained, str(tmp_path)) == tmp_path / "9"
+    assert (tmp_path / "8" / "saved_model.pb").is_file()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda outputs: outputs["probabilities"][2].reverse(), r"within 0.0001. Received: a difference of 0\.\d+"),
+        (lambda outputs: outputs["probabilities"].pop(), "a difference of inf"),
+        (lambda outputs: outputs["probabilities"][0].__setitem__(0, float("nan")), "a difference of nan"),
+        (lambda outputs: outputs["label"].__setitem__(0, "?"), "must be those of its probabilities"),
+    ],
+    ids=["other", "too few", "nan", "label"],
+)
+def test_a_failed_check_leaves_nothing(trained, tmp_path, monkeypatch, spoil, message):
+    def spoiled(folder, texts):
+        probabilities = probabilities_of(*trained, texts)
+        labels = [CLASS_NAMES[row] for row in probabilities.argmax(-1)]
+        outputs = {"probabilities": probabilities.tolist(), "label": labels}
+        spoil(outputs)
+        return {"session": outputs}
+
+    monkeypatch.setattr(check, "fresh_answers", spoiled)
+    (tmp_path / "served" / "3").mkdir(parents=True)
+    (tmp_path / "served" / "3" / "saved_model.pb").write_text("as it was")
+    before = content_of(tmp_path)
+    for folder in ("served", "not/there/yet"):
+        with pytest.raises(ExportError, match=message):
+            export_for_serving(*trained, tmp_path / folder)
+        assert content_of(tmp_path) == before
+
+
+def test_a_process_that_fails(tmp_path):
+    with pytest.raises(ExportError, match="(?s)process that has only TensorFlow. Received: .*saved_model.pb"):
+        check.fresh_answers(tmp_path, ["a"])
+
+
+class CallsPython(BertClassifier):
+    def call(self, inputs, training=None):
+        logits = super().call(inputs, training)
+        return tf.ensure_shape(tf.py_function(lambda x: x, [logits], tf.float32), logits.shape)
+
+
+def test_other_ops_are_refused(tmp_path):
+    with pytest.raises(ExportError, match="Received: EagerPyFunc. Write that part"):
+        export_for_serving(small_classifier(CallsPython), small_pack(), tmp_path / "model")
+    assert content_of(tmp_path) == []
+
+
+def broken_weights():
+    model = small_classifier()
+    model.dense.bias.assign([np.nan, 0.0, 0.0])
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "pack", "message"),
+    [
+        (lambda: small_classifier().encoder, small_pack, "BertClassifier, with strings for class_names. Received: a B"),
+        (small_classifier, lambda: small_pack().tokenizer, "BertPacker of the training. Received: a BertTokenizer"),
+        (small_classifier, lambda: small_pack(vocabulary=VOCABULARY[:-2]), f"{len(VOCABULARY)} rows. Use the vocab"),
+        (lambda: small_classifier(max_position_embeddings=12), small_pack, "Received: 16 tokens, 12 rows"),
+        (broken_weights, small_pack, r"one finite probability .* \d+ NaN"),
+    ],
+    ids=["no classifier", "no packer", "vocabulary", "positions", "nan"],
+)
+def test_what_does_not_fit_is_refused(tmp_path, model, pack, message):
+    with pytest.raises(ExportError, match=message):
+        export_for_serving(model(), pack(), tmp_path / "model")
+    assert content_of(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("file", "a file is at"),
+        ("file/model", "a file is at"),
+        ("a version", "not of a version"),
+        ("gs://bucket/model", "must be a local one"),
+        ("models [new]", "which TensorFlow takes for patterns"),
+    ],
+)
+def test_places_that_cannot_be_written(trained, tmp_path, monkeypatch, path, message):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    Path("a version").mkdir()
+    Path("a version/saved_model.pb").write_text("")
+    before = content_of(tmp_path)
+    with pytest.raises(ExportError, match=message):
+        export_for_serving(*trained, path)
+    assert content_of(tmp_path) == before
+
+
+def test_no_permission(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ExportError, match="no permission to write to"):
+        export_for_serving(*trained, tmp_path / "model")
+
+
+def test_disk_full(trained, tmp_path, monkeypatch):
+    def save(module, folder, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tf.saved_model, "save", save)
+    with pytest.raises(ExportError, match="No space left on device. Nothing was changed"):
+        export_for_serving(*trained, tmp_path / "new" / "model")
+    assert content_of(tmp_path) == []

@@ -1,0 +1,153 @@
+"""Predictor: every form of texts, order, batches, versions, and damaged folders."""
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from serving_models import CLASS_NAMES, small_classifier, small_pack
+
+from keras_bert_kit.errors import ExportError
+from keras_bert_kit.serving import Prediction, Predictor, check, export, export_for_serving
+
+
+@pytest.fixture(scope="module")
+def version(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)  # tested in test_serving_export.py
+        return export_for_serving(small_classifier(), small_pack(), tmp_path_factory.mktemp("模型") / "news")
+
+
+@pytest.fixture(scope="module")
+def predictor(version):
+    return Predictor(version)
+
+
+def rows(predictions):
+    return np.array([list(prediction.probabilities.values()) for prediction in predictions])
+
+
+def test_prediction(predictor):
+    (prediction,) = predictor.predict(["we love the news"])
+    assert isinstance(prediction, Prediction)
+    assert list(prediction.probabilities) == list(CLASS_NAMES) == list(predictor.class_names)
+    assert (
+        prediction.probability == max(prediction.probabilities.values()) == prediction.probabilities[prediction.label]
+    )
+    assert sum(prediction.probabilities.values()) == pytest.approx(1, abs=1e-6)
+    model, pack = small_classifier(), small_pack()
+    expected = tf.nn.softmax(model(pack(["we love the news"]), training=False))
+    np.testing.assert_allclose(rows([prediction]), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "news",
+        b"news",
+        ["news"],
+        ("news",),
+        np.array("news"),
+        np.array(["news"]),
+        np.array([b"news"]),
+        np.array(["news"], object),
+        tf.constant("news"),
+        tf.constant(["news"]),
+        (text for text in ["news"]),
+    ],
+    ids=["str", "bytes", "list", "tuple", "0-d", "fixed", "fixed bytes", "object", "scalar", "tensor", "generator"],
+)
+def test_forms_of_one_text(predictor, text):
+    """FC45: a bare string is one text, not one per letter, and all forms with one axis give the same."""
+    np.testing.assert_allclose(rows(predictor.predict(text)), rows(predictor.predict(["news"])), atol=1e-6)
+
+
+@pytest.mark.parametrize("texts", [np.array([["news"]]), tf.constant([["news"]]), [["news"]]])
+def test_two_axes_are_refused(predictor, texts):
+    with pytest.raises(ValueError, match="must be (of rank 1|strings)"):
+        predictor.predict(texts)
+
+
+def test_empty_texts(predictor):
+    """FC47: empty, blank and invisible texts are [CLS] [SEP], and disturb no other row."""
+    answers = rows(predictor.predict(["", "   ", "\u200b", "news"]))
+    np.testing.assert_allclose(answers[1:3], answers[[0, 0]], atol=1e-6)
+    np.testing.assert_allclose(answers[3:], rows(predictor.predict("news")), atol=1e-5)
+    only_cls_sep = {
+        "input_word_ids": tf.constant([[2, 3]]),
+        "input_mask": tf.constant([[1, 1]]),
+        "input_type_ids": tf.constant([[0, 0]]),
+    }
+    expected = tf.nn.softmax(small_classifier()(only_cls_sep, training=False))
+    np.testing.assert_allclose(answers[:1], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), 3])
+def test_missing_texts_are_refused(predictor, missing):
+    with pytest.raises(ValueError, match=r"must be strings. Received: (None|nan|3) \(.*\) at position 1"):
+        predictor.predict(["news", missing, "a"])
+
+
+def test_order_and_batches(predictor):
+    texts = ["team " * length + "wins" for length in (9, 0, 4, 12, 1, 7, 3)]
+    expected = np.concatenate([rows(predictor.predict(text)) for text in texts])
+    for batch_size in (1, 3, 7, 100):
+        np.testing.assert_allclose(rows(predictor.predict(texts, batch_size=batch_size)), expected, atol=1e-5)
+    assert predictor.predict([]) == []
+    with pytest.raises(ValueError, match="batch_size=0"):
+        predictor.predict(texts, batch_size=0)
+
+
+def test_strange_texts(predictor):
+    answers = rows(predictor.predict([b"\xff\xfe", "a\x00b", "news " * 200_000, "🙂"]))
+    assert np.isfinite(answers).all() and answers.shape == (4, 3)
+
+
+def test_threads(predictor):
+    texts = [f"we love {word}" for word in ("news", "robot", "cafe", "space")] * 3
+    expected = rows(predictor.predict(texts))
+    with ThreadPoolExecutor(4) as pool:
+        for answers in pool.map(predictor.predict, [texts] * 8):
+            np.testing.assert_allclose(rows(answers), expected, atol=1e-6)
+
+
+def test_newest_version(version, tmp_path):
+    for name in ("2", "10"):
+        shutil.copytree(version, tmp_path / name)
+    (tmp_path / ".tmp-11-dead").mkdir()
+    assert Predictor(tmp_path).version_folder == tmp_path / "10"
+    assert Predictor(str(tmp_path / "2")).version_folder == tmp_path / "2"
+
+
+def test_no_model(tmp_path):
+    with pytest.raises(ExportError, match="absent or empty"):
+        Predictor(tmp_path / "nothing")
+    (tmp_path / "notes").mkdir()
+    with pytest.raises(ExportError, match="with notes"):
+        Predictor(tmp_path)
+    (tmp_path / "1").mkdir()
+    with pytest.raises(ExportError, match=r"must be a whole version .* with assets.extra/kit.json"):
+        Predictor(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["saved_model.pb", "variables/variables.index"])
+def test_damaged_files(version, tmp_path, name):
+    copy = shutil.copytree(version, tmp_path / "1")
+    content = bytearray((copy / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copy / name).write_bytes(content)
+    with pytest.raises(ExportError, match=f"as they were exported. Received: changed {name}"):
+        Predictor(copy)
+    (copy / name).unlink()
+    with pytest.raises(ExportError):
+        Predictor(copy)
+
+
+@pytest.mark.parametrize("content", ["{", "{}", json.dumps({"sha256": {}}), "[]"])
+def test_damaged_kit_file(version, tmp_path, content):
+    copy = shutil.copytree(version, tmp_path / "1")
+    (copy / export.KIT_FILE).write_text(content)
+    with pytest.raises(ExportError, match="must be a whole version"):
+        Predictor(copy)
