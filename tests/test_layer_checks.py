@@ -1,5 +1,8 @@
 """The checklist accepts a sound layer and catches each fault it is there for."""
 
+import os
+import platform
+
 import keras
 import layer_checks
 import numpy as np
@@ -184,6 +187,22 @@ def test_broken_layer_is_caught(fault):
 def test_layer_that_fails_on_other_sizes_or_under_xla_is_caught(method):
     broken = faulty(method.__name__, call=method)
     with pytest.raises((tf.errors.OpError, ValueError)):
+        check_layer(broken, hidden, weights=SCALE_WEIGHTS)
+
+
+def call_with_a_fusion_that_loses_epsilon(self, inputs):
+    mean, variance = tf.nn.moments(inputs, axes=[-1 + inputs.shape.rank], keepdims=True)
+    scale = tf.math.rsqrt(variance + 0.5) * self.scale
+    return inputs * scale + (0.5 * self.scale - mean * scale)
+
+
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64") or os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0",
+    reason="needs oneDNN, whose fusion is the fault",
+)
+def test_layer_that_is_wrong_when_frozen_is_caught():
+    broken = faulty("wrong_when_frozen", call=call_with_a_fusion_that_loses_epsilon)
+    with pytest.raises(AssertionError, match="a graph with frozen weights differs from the eager call"):
         check_layer(broken, hidden, weights=SCALE_WEIGHTS)
 
 
