@@ -3,7 +3,7 @@
 import pytest
 
 from keras_bert_kit.errors import VocabularyError
-from keras_bert_kit.text.vocabulary import read_vocabulary, special_ids, token_ids
+from keras_bert_kit.text.vocabulary import Vocabulary, read_vocabulary
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -28,7 +28,7 @@ def test_empty_and_repeated_lines_keep_their_ids(tmp_path, line_end):  # FC11
     vocabulary = read_vocabulary(path)
     assert len(vocabulary) == 10
     with pytest.warns(UserWarning, match=r"repeats 1 tokens.*'a' \(id 5\)"):
-        ids = token_ids(vocabulary)
+        ids = Vocabulary(vocabulary).ids
     assert ids["b"] == 8
     assert ids["a"] == 9
 
@@ -46,13 +46,19 @@ def test_the_chinese_vocabulary_has_its_21128_tokens(shared):
 
 @pytest.mark.parametrize("token", ["[UNK]", "[CLS]", "[SEP]", "[PAD]"])
 def test_an_obligatory_token_is_missed_by_name(token):
-    ids = token_ids([other for other in SPECIALS if other != token])
     with pytest.raises(VocabularyError, match=rf"Received: 4 tokens without \{token[:-1]}\]"):
-        special_ids(ids)
+        Vocabulary([other for other in SPECIALS if other != token])
 
 
 def test_mask_may_be_missing():
-    assert special_ids(token_ids(SPECIALS[:4])) == (1, 2, 3, 0, None)
+    vocabulary = Vocabulary(SPECIALS[:4])
+    assert (vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id) == (1, 2, 3)
+    assert (vocabulary.pad_id, vocabulary.mask_id) == (0, None)
+
+
+def test_tokens_must_be_strings():
+    with pytest.raises(VocabularyError, match="list of strings. Received: 7 in it"):
+        Vocabulary([*SPECIALS, 7])
 
 
 def test_a_missing_an_empty_and_a_binary_file_are_refused(tmp_path):

@@ -26,8 +26,10 @@ class CodePointTable(NamedTuple):
 
 def compress(values):
     """Makes a CodePointTable of an int array with a value for each code point, a multiple of 256 in all."""
-    distinct, page_of = np.unique(values.reshape(-1, 2**PAGE_BITS), axis=0, return_inverse=True)
-    return CodePointTable((page_of.ravel() << PAGE_BITS).astype(np.int32), distinct.ravel().astype(np.int32))
+    place_of = {}
+    pages = [place_of.setdefault(page.tobytes(), len(place_of)) for page in values.reshape(-1, 2**PAGE_BITS)]
+    entries = np.frombuffer(b"".join(place_of), values.dtype)
+    return CodePointTable(np.array(pages, np.int32) << PAGE_BITS, entries.astype(np.int32))
 
 
 def look_up(table, code_points):

@@ -41,9 +41,9 @@ _IDEOGRAPHS = (
 )
 # Hugging Face's list has 2B920 where Google's has 2B820.
 _NO_IDEOGRAPHS_IN_HUGGING_FACE = (0x2B820, 0x2B91F)
-# Planes 4 to 13 hold nothing, 15 and 16 hold private-use characters: no need to ask about each.
 _PRIVATE_PLANES = ((0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
-_SURVEYED = (range(0x40000), range(0xE0000, 0xE1000))
+# Where to ask about each character. Between these lie ideographs, which stay as they are, and unassigned planes.
+_SURVEYED = (range(0x3400), range(0xA000, 0x20000), range(0x2F800, 0x2FA20), range(0xE0000, 0xE1000))
 _SPACE_CATEGORIES = {"Zs", "Zl", "Zp"}
 
 

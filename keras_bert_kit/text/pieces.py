@@ -40,13 +40,13 @@ class PieceFinder:
         lowercase, strip_accents: bool.
         reference: HUGGING_FACE or GOOGLE.
         max_characters_per_word: int.
-        special_tokens: tuple of tokens that are one piece where a text writes them out.
+        special_tokens: list of tokens that are one piece where a text writes them out; those without id are not.
     """
 
     def __init__(self, ids, unknown_id, lowercase, strip_accents, reference, max_characters_per_word, special_tokens):
         self.unknown_id = unknown_id
         self.max_characters_per_word = max_characters_per_word
-        self.special_tokens = special_tokens
+        self.special_tokens = special_tokens = [token for token in special_tokens if token in ids]
         rules = normalization_rules(lowercase, strip_accents, reference)
         alphabet = alphabet_of(ids, len(special_tokens))
         characters = build_character_table(alphabet, rules)

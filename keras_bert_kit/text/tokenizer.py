@@ -17,13 +17,7 @@ import tensorflow as tf
 from keras_bert_kit.text.normalizer import HUGGING_FACE, REFERENCES
 from keras_bert_kit.text.pieces import PieceFinder
 from keras_bert_kit.text.texts import as_ids, as_texts
-from keras_bert_kit.text.vocabulary import (
-    CONTINUATION_PREFIX,
-    SPECIAL_TOKENS,
-    read_vocabulary,
-    special_ids,
-    token_ids,
-)
+from keras_bert_kit.text.vocabulary import CONTINUATION_PREFIX, SPECIAL_TOKENS, Vocabulary, read_vocabulary
 
 PACKAGE = "keras_bert_kit"
 
@@ -90,17 +84,15 @@ class BertTokenizer(keras.layers.Layer):
         self.reference = reference
         self.max_characters_per_word = max_characters_per_word
         self.special_tokens_in_text = follows_hugging_face if special_tokens_in_text is None else special_tokens_in_text
-        self._tokens = tuple(vocabulary)
-        ids = token_ids(self._tokens)
-        self._special_ids = special_ids(ids)
+        self._vocabulary = Vocabulary(vocabulary)
         self._finder = PieceFinder(
-            ids,
+            self._vocabulary.ids,
             self.unk_id,
             self.lowercase,
             self.lowercase if strip_accents is None else bool(strip_accents),
             reference,
             max_characters_per_word,
-            special_tokens=tuple(token for token in SPECIAL_TOKENS if self.special_tokens_in_text and token in ids),
+            special_tokens=[token for token in SPECIAL_TOKENS if self.special_tokens_in_text],
         )
         # One graph each, which eager calls use too.
         signature = [tf.TensorSpec([None], tf.string)]
@@ -118,37 +110,37 @@ class BertTokenizer(keras.layers.Layer):
     @property
     def vocabulary(self):
         """List of str, the token of each id."""
-        return list(self._tokens)
+        return list(self._vocabulary.tokens)
 
     @property
     def vocab_size(self):
         """Number of ids."""
-        return len(self._tokens)
+        return len(self._vocabulary.tokens)
 
     @property
     def unk_id(self):
         """Id of [UNK], which stands for a word that cannot be cut into known pieces."""
-        return self._special_ids.unk
+        return self._vocabulary.unk_id
 
     @property
     def cls_id(self):
         """Id of [CLS], the first token of every input."""
-        return self._special_ids.cls
+        return self._vocabulary.cls_id
 
     @property
     def sep_id(self):
         """Id of [SEP], the end of each segment."""
-        return self._special_ids.sep
+        return self._vocabulary.sep_id
 
     @property
     def pad_id(self):
         """Id of [PAD], behind the last [SEP]."""
-        return self._special_ids.pad
+        return self._vocabulary.pad_id
 
     @property
     def mask_id(self):
         """Id of [MASK], or None in a vocabulary without it."""
-        return self._special_ids.mask
+        return self._vocabulary.mask_id
 
     def __call__(self, texts, **kwargs):
         """Checks the texts before Keras does anything with them: its own errors would print them all."""
@@ -199,7 +191,9 @@ class BertTokenizer(keras.layers.Layer):
         ids = as_ids(ids, self.vocab_size)
         layout = [self.pad_id, self.cls_id, self.sep_id]
         kept = tf.ragged.boolean_mask(ids, ids.with_values(tf.reduce_all(ids.values[:, None] != layout, axis=1)))
-        texts = tf.strings.reduce_join(tf.ragged.map_flat_values(tf.gather, list(self._tokens), kept), 1, separator=" ")
+        texts = tf.strings.reduce_join(
+            tf.ragged.map_flat_values(tf.gather, list(self._vocabulary.tokens), kept), 1, separator=" "
+        )
         return tf.strings.regex_replace(texts, f" {CONTINUATION_PREFIX}", "")
 
     def compute_output_spec(self, texts):

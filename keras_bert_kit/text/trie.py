@@ -74,48 +74,45 @@ def _number_nodes(spellings, roots, num_symbols):
 def _place_children(parents, symbols, num_symbols):
     """Finds a base for every node so that no two children share a slot: large families first, each where it fits."""
     base = np.zeros(len(parents), np.int64)
-    order = np.lexsort((symbols[2:], parents[2:])) + 2
-    families, first, sizes = np.unique(parents[order], return_index=True, return_counts=True)
-    taken = np.zeros(len(parents) + 2 * num_symbols, bool)
-    taken[[WORD_ROOT, CONTINUATION_ROOT]] = True
+    by_family = np.lexsort((symbols[2:], parents[2:])) + 2
+    families, first, sizes = np.unique(parents[by_family], return_index=True, return_counts=True)
+    taken = bytearray(len(parents) + num_symbols)  # 0 or 1; a bytearray finds the next 0 faster than any other array
+    taken[WORD_ROOT] = taken[CONTINUATION_ROOT] = 1
     lowest = 0
-    for i in np.argsort(-sizes, kind="stable"):
-        if sizes[i] == 1:
-            break
-        children = symbols[order[first[i] : first[i] + sizes[i]]]
-        while taken[lowest : lowest + 64].sum() > 32:  # only children will fill what stays free below
+    for i in np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes > 1)]:
+        children = symbols[by_family[first[i] : first[i] + sizes[i]]].tolist()
+        while taken.count(1, lowest, lowest + 64) > 16:  # only children will fill what stays free below
             lowest += 64
         base[families[i]] = place = _first_fit(taken, lowest, children)
-        taken = _grown(taken, place + num_symbols)
-        taken[place + children] = True
-    # An only child fits into any free slot that its symbol does not exceed: give low slots to low symbols.
-    alone = np.flatnonzero(sizes == 1)
-    only = symbols[order[first[alone]]]
-    by_symbol = np.argsort(only, kind="stable")
-    alone, only = alone[by_symbol], only[by_symbol]
-    taken = _grown(taken, len(taken) + len(only) + num_symbols)
-    free = np.flatnonzero(~taken)
-    # The k-th slot is the k-th free one at or after its symbol, never one given already.
-    earliest = np.searchsorted(free, only) - np.arange(len(only))
-    slots = free[np.maximum.accumulate(earliest) + np.arange(len(only))] if len(only) else only
-    base[families[alone]] = slots - only
+        for child in children:
+            taken[place + child] = 1
+    alone = first[sizes == 1]
+    base[parents[by_family[alone]]] = _place_only_children(taken, symbols[by_family[alone]])
     return base
 
 
 def _first_fit(taken, lowest, children):
-    """The smallest base, not below 0, for which the slots of all `children` are free."""
-    start = max(lowest, children[0])
-    window = 128
+    """The smallest base, not below 0, for which the slots of all `children` are free; makes room for them."""
+    eldest, *others = children
+    slot = max(lowest, eldest) - 1
     while True:
-        candidates = start + np.arange(window) - children[0]
-        slots = candidates[:, None] + children
-        blocked = taken[np.minimum(slots, len(taken) - 1)] & (slots < len(taken))
-        fits = np.flatnonzero(~blocked.any(axis=1))
-        if len(fits):
-            return candidates[fits[0]]
-        start += window
+        slot = taken.find(0, slot + 1)
+        if slot < 0 or slot - eldest + children[-1] >= len(taken):
+            slot = len(taken) if slot < 0 else slot
+            taken.extend(bytes(len(taken) + children[-1] + 1))
+        place = slot - eldest
+        if not any(taken[place + child] for child in others):
+            return place
 
 
-def _grown(taken, size):
-    """`taken` with room for `size` slots."""
-    return taken if len(taken) >= size else np.concatenate([taken, np.zeros(size, bool)])
+def _place_only_children(taken, symbols):
+    """Bases for nodes with one child each: any free slot will do that is not below the symbol, so low ones go first."""
+    order = np.argsort(symbols, kind="stable")
+    free = np.flatnonzero(np.frombuffer(taken, np.uint8) == 0)
+    free = np.concatenate([free, len(taken) + np.arange(len(symbols) + symbols.max(initial=0))])
+    # In this order each takes the first free slot that it may have and that is not given yet.
+    rank = np.arange(len(symbols))
+    slots = free[np.maximum.accumulate(np.searchsorted(free, symbols[order]) - rank) + rank]
+    base = np.empty(len(symbols), np.int64)
+    base[order] = slots - symbols[order]
+    return base

@@ -13,7 +13,6 @@ vocabulary has U+2028 as a token, which `str.splitlines` would take for two line
 import os
 import warnings
 from pathlib import Path
-from typing import NamedTuple
 
 from keras_bert_kit.errors import VocabularyError
 
@@ -21,16 +20,6 @@ UNK, CLS, SEP, PAD, MASK = "[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"
 OBLIGATORY_TOKENS = (UNK, CLS, SEP, PAD)
 SPECIAL_TOKENS = (*OBLIGATORY_TOKENS, MASK)
 CONTINUATION_PREFIX = "##"
-
-
-class SpecialIds(NamedTuple):
-    """Ids of the special tokens; `mask` is None in a vocabulary that was not made for pre-training."""
-
-    unk: int
-    cls: int
-    sep: int
-    pad: int
-    mask: int | None
 
 
 def read_vocabulary(path):
@@ -72,34 +61,47 @@ def read_vocabulary(path):
     return tokens
 
 
-def token_ids(vocabulary):
-    """Returns `{token: id}`. Of a repeated token the last id counts, as in Google's and Hugging Face's readers.
+class Vocabulary:
+    """Tokens and their ids, both ways.
 
-    Warns (UserWarning) of repeated tokens; empty lines have no entry.
+    Of a repeated token the last id counts, as in Google's and Hugging Face's readers; a UserWarning says so. Empty
+    lines have an id, which no text leads to.
+
+    Args:
+        tokens: iterable of str, the token of each id.
+
+    Attributes:
+        tokens: tuple of str.
+        ids: dict of token to id.
+        unk_id, cls_id, sep_id, pad_id: int.
+        mask_id: int, or None where [MASK] is missing, which only pre-training needs.
+
+    Raises:
+        VocabularyError: tokens are not strings, or one of [UNK], [CLS], [SEP], [PAD] is missing.
     """
-    ids = {token: i for i, token in enumerate(vocabulary)}
-    ids.pop("", None)
-    distinct = len(ids) + sum(token == "" for token in vocabulary)
-    if distinct < len(vocabulary):
-        repeated = [f"{token!r} (id {i})" for i, token in enumerate(vocabulary) if token and ids[token] != i]
+
+    def __init__(self, tokens):
+        self.tokens = tuple(tokens)
+        self.ids = {token: i for i, token in enumerate(self.tokens)}
+        self.ids.pop("", None)
+        if not all(isinstance(token, str) for token in self.ids):
+            odd = next(token for token in self.ids if not isinstance(token, str))
+            raise VocabularyError(f"A vocabulary must be a list of strings. Received: {odd!r} in it.")
+        self._warn_of_repetitions()
+        missing = [token for token in OBLIGATORY_TOKENS if token not in self.ids]
+        if missing:
+            raise VocabularyError(
+                f"A BERT vocabulary must hold {', '.join(OBLIGATORY_TOKENS)}. Received: {len(self.ids)} tokens without "
+                f"{', '.join(missing)}. Is this the vocab.txt of a BERT model? If so, add them at its end."
+            )
+        self.unk_id, self.cls_id, self.sep_id, self.pad_id, self.mask_id = map(self.ids.get, SPECIAL_TOKENS)
+
+    def _warn_of_repetitions(self):
+        if len(self.ids) + self.tokens.count("") == len(self.tokens):
+            return
+        repeated = [f"{token!r} (id {i})" for i, token in enumerate(self.tokens) if token and self.ids[token] != i]
         warnings.warn(
             f"The vocabulary repeats {len(repeated)} tokens; the last line of each counts, earlier ids are never "
             f"used: {', '.join(repeated[:5])}{', ...' if len(repeated) > 5 else ''}.",
-            stacklevel=3,
+            stacklevel=4,
         )
-    return ids
-
-
-def special_ids(ids):
-    """Finds the special tokens in `{token: id}`.
-
-    Raises:
-        VocabularyError: one of [UNK], [CLS], [SEP], [PAD] is missing. [MASK] may be: only pre-training needs it.
-    """
-    missing = [token for token in OBLIGATORY_TOKENS if token not in ids]
-    if missing:
-        raise VocabularyError(
-            f"A BERT vocabulary must hold {', '.join(OBLIGATORY_TOKENS)}. Received: {len(ids)} tokens without "
-            f"{', '.join(missing)}. Is this the vocab.txt of a BERT model? If it is, add a line for each at the end."
-        )
-    return SpecialIds(ids[UNK], ids[CLS], ids[SEP], ids[PAD], ids.get(MASK))
