@@ -31,7 +31,7 @@ print(json.dumps({
     "file": kbk.__file__,
     "tokens": bert.tokenizer(texts).to_list(),
     "best": [bert.classifier.class_names[row.argmax()] for row in logits],
-    "labels": [str(answer["label"]) if isinstance(answer, dict) else str(answer.label) for answer in answers],
+    "labels": [answer.label for answer in answers],
     "sample": len(train.texts) + len(held_out.texts),
 }))
 """
