@@ -49,6 +49,19 @@ def test_a_constant_row_stays_finite_under_the_smallest_epsilon(dtype):
     assert np.all(np.isfinite(output))
 
 
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-5, 1e-3])
+def test_layer_norm_keeps_its_epsilon_in_a_frozen_graph(epsilon):
+    """TensorFlow's fused kernel has an epsilon of its own; small inputs show whether ours survives."""
+    layer, x = LayerNorm(epsilon), 0.01 * RNG.normal(size=(4, 8)).astype("float32")
+    layer.build((None, 8))
+    gamma, beta = RNG.normal(size=8).astype("float32"), RNG.normal(size=8).astype("float32")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        placeholder = tf.compat.v1.placeholder(tf.float32, (None, 8))
+        output = layer.stateless_call([tf.constant(gamma), tf.constant(beta)], [], placeholder)[0]
+        frozen = session.run(output, {placeholder: x})
+    np.testing.assert_allclose(frozen, normalized(x, gamma, beta, epsilon), atol=1e-5)
+
+
 def block_inputs(batch, sequence):
     mask = np.ones((batch, sequence), dtype="int32")
     mask[0, -2:] = 0

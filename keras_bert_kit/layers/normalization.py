@@ -1,9 +1,13 @@
-"""LayerNorm in the form that TensorFlow fuses into one kernel on CPU."""
+"""LayerNorm in the form that TensorFlow fuses into one kernel on CPU, with the right epsilon when it does."""
 
 import keras
 import tensorflow as tf
 
 from keras_bert_kit.layers.functions import PACKAGE
+
+# When TensorFlow's graph optimizer replaces LayerNorm by its kernel `_MklLayerNorm`, it forgets the graph's epsilon and
+# takes this one (TensorFlow 2.21; found since exported models differed by 1e-3). See `LayerNorm.call`.
+EPSILON_OF_FUSED_KERNEL = 1e-3
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -15,7 +19,7 @@ class LayerNorm(keras.layers.Layer):
     gives the same numbers in eleven nodes.
 
     Args:
-        epsilon: float, added to the variance; BERT's is 1e-12.
+        epsilon: float above 0, added to the variance; BERT's is 1e-12.
 
     Call arguments:
         inputs: float tensor (..., hidden).
@@ -39,9 +43,12 @@ class LayerNorm(keras.layers.Layer):
     def call(self, inputs):
         """See the class."""
         last_axis = inputs.shape.rank - 1
-        x = tf.cast(inputs, tf.float32)
+        # (x - mean) / √(variance + epsilon) does not change when x is multiplied by c and epsilon by c². So x is
+        # multiplied until epsilon is the one that the fused kernel has, and it is right with and without fusion.
+        factor = (EPSILON_OF_FUSED_KERNEL / self.epsilon) ** 0.5
+        x = tf.cast(inputs, tf.float32) * factor
         mean, variance = tf.nn.moments(x, axes=[last_axis], keepdims=True)
-        scale = tf.math.rsqrt(variance + self.epsilon) * self.gamma
+        scale = tf.math.rsqrt(variance + EPSILON_OF_FUSED_KERNEL) * self.gamma
         return tf.cast(x * scale + (self.beta - mean * scale), self.compute_dtype)
 
     def get_config(self):
