@@ -83,6 +83,83 @@ def test_longest_first_on_golden_lengths(shared, tokenizer):
         assert (ids.count(2), ids.count(3)) == (len(case["tokens_a"]), len(case["tokens_b"]))
 
 
+def test_only_first_and_only_second(tokenizer):
+    cases = [(a, b) for a in range(9) for b in range(9)]
+    texts = ["a " * a for a, _ in cases], ["b " * b for _, b in cases]
+    for length in range(3, 15):
+        room = length - 3
+        for truncation in ("only_first", "only_second"):
+            rows = unpacked(BertPacker(tokenizer, length, truncation=truncation)(texts))
+            for (a, b), (ids, _) in zip(cases, rows, strict=True):
+                gives, stays = (a, b) if truncation == "only_first" else (b, a)
+                stays = min(stays, room)
+                gives = min(gives, room - stays)
+                expected = (gives, stays) if truncation == "only_first" else (stays, gives)
+                assert (ids.count(2), ids.count(3)) == expected
+
+
+def test_windows_cover_the_document(tokenizer):
+    documents = ["", "a", "a b a b a", "a b " * 20]
+    for stride in (1, 2, 3, 50):
+        windows = BertPacker(tokenizer, 7).windows(documents, stride)
+        ids = unpacked(windows.inputs)
+        for row, document in enumerate(documents):
+            tokens = tokenizer(document).to_list()[0]
+            mine = [i for i in range(len(ids)) if windows.rows[i] == row]
+            assert [int(windows.firsts[i]) for i in mine] == [k * min(stride, 5) for k in range(len(mine))]
+            covered = set()
+            for i in mine:
+                first, length, offset = (int(x[i]) for x in (windows.firsts, windows.lengths, windows.offsets))
+                assert ids[i][0] == [CLS, *tokens[first : first + 5], SEP]
+                assert ids[i][0][offset : offset + length] == tokens[first : first + length]
+                covered |= set(range(first, first + length))
+            assert covered == set(range(len(tokens)))
+
+
+def test_windows_with_a_question_in_a_dataset(tokenizer):
+    pack = BertPacker(tokenizer, None, max_sequence_length=9)
+    texts = ["the the the", ""], ["a b a b a", "b b"]
+    windows = pack.windows(texts, stride=2, max_first_length=2)
+    assert unpacked(windows.inputs) == [
+        ([8, 0, 0, 7, 2, 3, 2, 3, 7], [0] * 4 + [1] * 5),
+        ([8, 0, 0, 7, 2, 3, 2, 7], [0] * 4 + [1] * 4),
+        ([8, 7, 3, 3, 7], [0, 0, 1, 1, 1]),
+    ]
+    assert windows.offsets.numpy().tolist() == [4, 4, 2]
+    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2).map(lambda a, b: pack.windows((a, b), 2, 2))
+    again = next(iter(dataset))
+    assert_same(again.inputs, windows.inputs)
+    np.testing.assert_array_equal(again.rows, [0, 0, 1])
+    with pytest.raises(ValueError, match="stride must be at least 1.*stride=0"):
+        pack.windows(texts, stride=0)
+    with pytest.raises(ValueError, match="max_first_length=6, room for 6"):
+        pack.windows(texts, max_first_length=6)
+
+
+@pytest.mark.parametrize("run", range(5))
+def test_windows_are_those_of_run_squad(shared, run):
+    run = json.loads((shared / "golden/generated_squad_features.json").read_text())["runs"][run]
+    config, features = run["config"], run["features"]
+    squad = json.loads((shared / "data" / config["file"]).read_text())["data"]
+    paragraphs = [paragraph for article in squad for paragraph in article["paragraphs"]]
+    examples = {qa["id"]: (qa["question"], p["context"]) for p in paragraphs for qa in p["qas"]}
+    vocabulary = shared / "data/vocab" / config["vocab"]
+    pack = BertPacker(
+        BertTokenizer.from_vocab_file(vocabulary, config["do_lower_case"], reference="google"),
+        config["max_seq_length"],
+    )
+    names = list(dict.fromkeys(feature["qas_id"] for feature in features))
+    questions, contexts = zip(*(examples[name] for name in names), strict=True)
+    windows = pack.windows((list(questions), list(contexts)), config["doc_stride"], config["max_query_length"])
+    tokens = np.array(pack.tokenizer.vocabulary)[windows.inputs["input_word_ids"].numpy()]
+    lengths = windows.inputs["input_mask"].numpy().sum(axis=1)
+    assert len(tokens) == len(features)
+    for i, feature in enumerate(features):
+        assert names[windows.rows[i]] == feature["qas_id"]
+        assert tokens[i, : lengths[i]].tolist() == feature["tokens"]
+        assert windows.offsets[i] == feature["n_query"]
+
+
 @pytest.fixture
 def texts():
     return tf.constant(["the a", "", "as as as as"]), tf.constant(["b", "b b", "bs bs"])

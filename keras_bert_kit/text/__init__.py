@@ -1,16 +1,16 @@
-"""From text to ids: vocabularies, the tokenizer, the packer. In reading order.
+"""From text to ids: vocabularies, the tokenizer, the packer. In reading order:
 
-vocabulary.py    one token a line
-texts.py         what may be given as texts
-normalizer.py    characters as BERT sees them, words as it divides them
-characters.py    both, and the alphabet of the vocabulary, as one table
-trie.py          the vocabulary as a trie in three arrays
-wordpiece.py     words, and pieces of words
-tokenizer.py     BertTokenizer: all of it in one graph
-packer.py        BertPacker: [CLS], [SEP], padding
+tokenizer.py             BertTokenizer: texts to ids; its picture shows the steps
+packer.py, layout.py     BertPacker: [CLS], [SEP], padding, truncation, windows
+vocabulary.py            one token a line
+texts.py                 what may be given as texts
+pieces.py                the steps in a row:
+  code_points.py           a number for each code point, in two levels
+  normalizer.py            characters as BERT sees them, words as it divides them
+  hugging_face_unicode.py  Unicode as Hugging Face's tokenizers know it
+  final_sigma.py           the one letter whose lower case depends on its neighbours, for Google's
+  special_tokens.py        "[MASK]" written in a text
+  characters.py            all of these and the alphabet of the vocabulary, as one table
+  trie.py                  the vocabulary as a trie in three arrays
+  wordpiece.py             words, and pieces of words
 """
-
-from keras_bert_kit.text.packer import BertPacker
-from keras_bert_kit.text.tokenizer import BertTokenizer
-
-__all__ = ["BertPacker", "BertTokenizer"]

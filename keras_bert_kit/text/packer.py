@@ -6,13 +6,33 @@ input_mask         1   1  1  1    1   1     1      1        0 on padding
 input_type_ids     0   0  0  0    0   1     1      1        1 on the second segment and its [SEP]
 """
 
+from typing import NamedTuple
+
 import keras
 import tensorflow as tf
 
-from keras_bert_kit.text.texts import as_texts
+from keras_bert_kit.text.layout import lay_out, slide, span_of, truncate
+from keras_bert_kit.text.texts import as_segments
 from keras_bert_kit.text.tokenizer import PACKAGE
 
-TRUNCATIONS = ("longest_first",)
+TRUNCATIONS = ("longest_first", "only_first", "only_second")
+
+
+class Windows(NamedTuple):
+    """Long texts, packed window by window.
+
+    inputs: dict of int32 (windows, sequence), as from a BertPacker.
+    rows: int32 (windows,), which example of the batch each window is of.
+    firsts: int32 (windows,), which token of the long segment, from 0, is the first in the window.
+    lengths: int32 (windows,), how many tokens of the long segment are in the window.
+    offsets: int32 (windows,), where in the sequence they begin.
+    """
+
+    inputs: dict
+    rows: tf.Tensor
+    firsts: tf.Tensor
+    lengths: tf.Tensor
+    offsets: tf.Tensor
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -26,8 +46,9 @@ class BertPacker(keras.layers.Layer):
         sequence_length: int, tokens of each packed example; shorter ones are padded, longer ones truncated. None: as
             many as the longest example of the batch needs, at most `max_sequence_length`.
         max_sequence_length: int, the positions that the encoder has.
-        truncation: "longest_first": of two segments, the longer one loses its last token until both fit, the second
-            one where both are equally long (Google's rule in `run_classifier.py`).
+        truncation: which of two segments loses tokens at its end. "longest_first": the longer one until both fit, the
+            second where both are equally long, one token at a time (Google's rule in `run_classifier.py`).
+            "only_first", "only_second": that one; the other only when it does not fit alone.
         **kwargs: passed to `keras.layers.Layer`.
 
     Call arguments:
@@ -69,23 +90,42 @@ class BertPacker(keras.layers.Layer):
 
     def __call__(self, texts, **kwargs):
         """Checks the texts before Keras does anything with them: its own errors would print them all."""
-        return super().__call__(_as_segments(texts), **kwargs)
+        return super().__call__(as_segments(texts), **kwargs)
 
     def call(self, texts):
         """See the class."""
         texts = texts if isinstance(texts, tuple) else (texts,)
-        segments = [self.tokenizer(segment) for segment in texts]
-        if len(texts) == 2 and None in (texts[0].shape[0], texts[1].shape[0]):
-            tf.debugging.assert_equal(
-                tf.size(texts[0]), tf.size(texts[1]), "Both segments must have one text an example."
+        spans = [span_of(self.tokenizer(segment)) for segment in texts]
+        packed = self._pack(truncate(spans, self._room(len(spans)), self.truncation))
+        return {name: tf.ensure_shape(x, [texts[0].shape[0], None]) for name, x in packed.items()}
+
+    def windows(self, texts, stride=128, max_first_length=64):
+        """Packs texts of any length, several windows each, instead of truncating them.
+
+        Args:
+            texts: as in a call. Of two segments the second one is cut into windows, and each window has the whole
+                first segment before it, as with a question about a long document.
+            stride: int, tokens from the start of a window to the start of the next (`doc_stride` of `run_squad.py`).
+            max_first_length: int, tokens that the first of two segments may keep (`max_query_length`).
+
+        Returns:
+            Windows.
+        """
+        texts = as_segments(texts)
+        texts = texts if isinstance(texts, tuple) else (texts,)
+        room = self._room(len(texts))
+        if stride < 1 or (len(texts) == 2 and not 0 <= max_first_length < room):
+            raise ValueError(
+                f"stride must be at least 1, and max_first_length must leave room for a token of the second segment. "
+                f"Received: {stride=}, {max_first_length=}, room for {room} tokens. Raise the sequence length."
             )
-        longest = self.sequence_length or self.max_sequence_length
-        room = longest - 1 - len(segments)  # without [CLS] and one [SEP] a segment
-        lengths = truncated_lengths([segment.row_lengths() for segment in segments], room)
-        if self.sequence_length is None:
-            longest = tf.reduce_max(tf.concat([[0], tf.add_n(lengths)], axis=0)) + 1 + len(segments)
-        packed = self._lay_out(segments, lengths, longest)
-        return {name: tf.ensure_shape(x, [texts[0].shape[0], self.sequence_length]) for name, x in packed.items()}
+        *first, document = [span_of(self.tokenizer(segment)) for segment in texts]
+        first = [span._replace(lengths=tf.minimum(span.lengths, max_first_length)) for span in first]
+        taken = first[0].lengths if first else tf.zeros_like(document.lengths)
+        window, rows, firsts = slide(document, room - taken, stride)
+        first = [span._replace(starts=tf.gather(span.starts, rows), lengths=tf.gather(taken, rows)) for span in first]
+        offsets = tf.gather(taken, rows) + 1 + len(first)
+        return Windows(self._pack([*first, window]), rows, firsts, window.lengths, offsets)
 
     def compute_output_spec(self, texts):
         """Shapes and dtypes for a functional model, which Keras could not find by tracing strings."""
@@ -109,76 +149,18 @@ class BertPacker(keras.layers.Layer):
         """Makes the packer again, with its tokenizer."""
         return cls(**{**config, "tokenizer": keras.saving.deserialize_keras_object(config["tokenizer"])})
 
-    def _lay_out(self, segments, lengths, sequence_length):
-        """Says for each place of a (batch, sequence) grid what stands there."""
-        place = tf.range(tf.cast(sequence_length, tf.int32))[None, :]  # (1, S)
-        word_ids = tf.where(place == 0, self.tokenizer.cls_id, self.tokenizer.pad_id)  # (1, S)
-        type_ids = tf.zeros_like(place)
-        begin = 1
-        for number, (segment, length) in enumerate(zip(segments, lengths, strict=True)):
-            end = begin + length[:, None]  # (B, 1), where its [SEP] stands
-            tokens = _read_rows(segment, place - begin)  # (B, S)
-            word_ids = tf.where((place >= begin) & (place < end), tokens, word_ids)
-            word_ids = tf.where(place == end, self.tokenizer.sep_id, word_ids)
-            type_ids = tf.where((place >= begin) & (place <= end), number, type_ids)
-            begin = end + 1
-        mask = tf.cast(place < begin, tf.int32)
-        return {"input_word_ids": word_ids, "input_mask": mask, "input_type_ids": type_ids}
+    def _room(self, num_segments):
+        """Tokens that fit beside [CLS] and one [SEP] a segment."""
+        return (self.sequence_length or self.max_sequence_length) - 1 - num_segments
 
-
-def truncated_lengths(lengths, room):
-    """How many tokens of each segment stay, so that all fit.
-
-    Args:
-        lengths: list of one or two int tensors (batch,).
-        room: int, tokens that fit.
-
-    Returns:
-        list of int32 tensors (batch,), whose sum is at most `room`.
-    """
-    lengths = [tf.cast(length, tf.int32) for length in lengths]
-    if len(lengths) == 1:
-        return [tf.minimum(lengths[0], room)]
-    # A segment may have what the other leaves, and half of the room in any case; an odd token goes to the first.
-    first, second = lengths
-    return [
-        tf.minimum(first, tf.maximum(room - second, room - room // 2)),
-        tf.minimum(second, tf.maximum(room - first, room // 2)),
-    ]
-
-
-def _read_rows(ragged, columns):
-    """Elements of a ragged tensor (batch, None) at `columns` (batch or 1, sequence); anything where there is none."""
-    starts = tf.cast(ragged.row_starts(), tf.int32)[:, None]
-    values = tf.concat([ragged.values, [0]], axis=0)
-    return tf.gather(values, tf.clip_by_value(starts + columns, 0, tf.size(values) - 1))
-
-
-def _as_segments(texts):
-    """Checked texts: one string tensor, or a tuple of two of the same batch size.
-
-    A list of two tensors counts as a tuple, because that is what Keras makes of one in a saved functional model.
-    """
-    if isinstance(texts, list) and len(texts) == 2 and all(_is_batch_tensor(segment) for segment in texts):
-        texts = tuple(texts)
-    if not isinstance(texts, tuple):
-        return texts if isinstance(texts, keras.KerasTensor) else as_texts(texts)
-    if len(texts) != 2:
-        raise ValueError(
-            f"A tuple must hold the two segments of each example. Received: a tuple of {len(texts)}. "
-            f"Give the texts of a batch as a list."
-        )
-    if any(isinstance(segment, keras.KerasTensor) for segment in texts):
-        return texts
-    segments = as_texts(texts[0], "texts[0]"), as_texts(texts[1], "texts[1]")
-    sizes = [segment.shape[0] for segment in segments]
-    if None not in sizes and sizes[0] != sizes[1]:
-        raise ValueError(f"Both segments must have one text an example. Received: {sizes[0]} and {sizes[1]} texts.")
-    return segments
-
-
-def _is_batch_tensor(segment):
-    return isinstance(segment, keras.KerasTensor) or (tf.is_tensor(segment) and segment.shape.rank != 0)
+    def _pack(self, spans):
+        """Lays out segments that fit."""
+        length = self.sequence_length
+        if length is None:
+            longest = tf.reduce_max(tf.concat([[0], tf.add_n([span.lengths for span in spans])], axis=0))
+            length = longest + 1 + len(spans)
+        packed = lay_out(spans, length, self.tokenizer.cls_id, self.tokenizer.sep_id, self.tokenizer.pad_id)
+        return {name: tf.ensure_shape(x, [None, self.sequence_length]) for name, x in packed.items()}
 
 
 def _check_length(name, length, largest):

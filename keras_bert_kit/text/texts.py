@@ -1,5 +1,6 @@
 """What may be given as texts, and as ids: checked here, with one clear error for everything else."""
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -72,6 +73,41 @@ def _encoded(text, name, position):
             f"{text[error.start]!r} at character {error.start} of the text at position {position}. "
             f"Repair it with text.encode('utf-8', 'replace').decode()."
         ) from error
+
+
+def as_segments(texts):
+    """Makes checked texts of what a user gives to pack: a string tensor, or a tuple of two of the same batch size.
+
+    A tuple holds segments, a list holds texts. A list of two tensors counts as a tuple, because that is what Keras
+    makes of one in a saved functional model. Symbolic inputs of functional models stay as they are.
+
+    Raises:
+        ValueError: as in `as_texts`; another number of segments; segments of different batch sizes.
+    """
+    if isinstance(texts, list) and len(texts) == 2 and all(_is_batch_tensor(segment) for segment in texts):
+        texts = tuple(texts)
+    if not isinstance(texts, tuple):
+        return texts if isinstance(texts, keras.KerasTensor) else as_texts(texts)
+    if len(texts) != 2:
+        raise ValueError(
+            f"A tuple must hold the two segments of each example. Received: a tuple of {len(texts)}. "
+            f"Give the texts of a batch as a list."
+        )
+    if any(isinstance(segment, keras.KerasTensor) for segment in texts):
+        return texts
+    first, second = as_texts(texts[0], "texts[0]"), as_texts(texts[1], "texts[1]")
+    if None in (first.shape[0], second.shape[0]):
+        tf.debugging.assert_equal(tf.size(first), tf.size(second), "Both segments must have one text an example.")
+    elif first.shape[0] != second.shape[0]:
+        raise ValueError(
+            f"Both segments must have one text an example. Received: {first.shape[0]} and {second.shape[0]} texts."
+        )
+    return first, second
+
+
+def _is_batch_tensor(segment):
+    """Whether a tensor holds a batch of texts, not a single one."""
+    return isinstance(segment, keras.KerasTensor) or (tf.is_tensor(segment) and segment.shape.rank != 0)
 
 
 def as_ids(ids, vocab_size):
