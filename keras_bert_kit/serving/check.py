@@ -107,7 +107,7 @@ def fresh_answers(saved_model, texts):
             timeout=_TIMEOUT_SECONDS,
             check=True,
         )
-        return json.loads(process.stdout)
+        return json.loads(process.stdout.rpartition("\n")[2])  # a library may have printed before
     except (subprocess.SubprocessError, ValueError) as error:
         last_lines = "\n".join((getattr(error, "stderr", None) or str(error)).strip().splitlines()[-5:])
         raise ExportError(
