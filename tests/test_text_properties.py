@@ -1,5 +1,6 @@
 """Random Unicode: the same ids and offsets as the `tokenizers` library, and the promises that hold for every text."""
 
+import functools
 import unicodedata
 
 import numpy as np
@@ -124,10 +125,9 @@ def test_what_packing_promises(sides, length, truncation):
         assert (mask.sum(axis=1) - (length - room) == np.minimum(wanted, room)).all()
 
 
-def _letters(made=[]):  # noqa: B006 - one tokenizer for all examples, which hypothesis does not mix with fixtures
-    if not made:
-        made.append(BertTokenizer([*SPECIALS, "a", "b"]))
-    return made[0]
+@functools.cache
+def _letters():
+    return BertTokenizer([*SPECIALS, "a", "b"])
 
 
 @pytest.mark.parametrize("lowercase, strip_accents", [(True, True), (False, False), (True, False), (False, True)])

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-# The slots of the two roots: where a word begins ("play") and where it goes on ("##ing").
-WORD_ROOT, CONTINUATION_ROOT = 0, 1
+# The slots of the two roots, where a word begins ("play") and where it goes on ("##ing"), and of a node without
+# children, where a walk that found no transition may stay.
+WORD_ROOT, CONTINUATION_ROOT, NOWHERE = 0, 1, 2
 NONE = -1
 
 
@@ -77,7 +78,7 @@ def _place_children(parents, symbols, num_symbols):
     by_family = np.lexsort((symbols[2:], parents[2:])) + 2
     families, first, sizes = np.unique(parents[by_family], return_index=True, return_counts=True)
     taken = bytearray(len(parents) + num_symbols)  # 0 or 1; a bytearray finds the next 0 faster than any other array
-    taken[WORD_ROOT] = taken[CONTINUATION_ROOT] = 1
+    taken[WORD_ROOT] = taken[CONTINUATION_ROOT] = taken[NOWHERE] = 1
     lowest = 0
     for i in np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes > 1)]:
         children = symbols[by_family[first[i] : first[i] + sizes[i]]].tolist()
