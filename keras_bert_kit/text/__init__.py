@@ -15,9 +15,10 @@ pieces.py                the steps in a row:
   wordpiece.py             words, and pieces of words
 """
 
+from keras_bert_kit.text.fast import faster
 from keras_bert_kit.text.packer import BertPacker, Windows
 from keras_bert_kit.text.pieces import Pieces
 from keras_bert_kit.text.tokenizer import BertTokenizer
 from keras_bert_kit.text.vocabulary import Vocabulary, read_vocabulary
 
-__all__ = ["BertPacker", "BertTokenizer", "Pieces", "Vocabulary", "Windows", "read_vocabulary"]
+__all__ = ["BertPacker", "BertTokenizer", "Pieces", "Vocabulary", "Windows", "faster", "read_vocabulary"]

@@ -94,10 +94,21 @@ class BertPacker(keras.layers.Layer):
 
     def call(self, texts):
         """See the class."""
-        texts = texts if isinstance(texts, tuple) else (texts,)
-        spans = [span_of(self.tokenizer(segment)) for segment in texts]
-        packed = self._pack(truncate(spans, self._room(len(spans)), self.truncation))
-        return {name: tf.ensure_shape(x, [texts[0].shape[0], None]) for name, x in packed.items()}
+        return self.pack_ids(tuple(map(self.tokenizer, texts)) if isinstance(texts, tuple) else self.tokenizer(texts))
+
+    def pack_ids(self, segments):
+        """Packs texts that are token ids already.
+
+        Args:
+            segments: int32 ragged (batch, tokens), or a tuple of two such.
+
+        Returns:
+            What a call returns.
+        """
+        segments = segments if isinstance(segments, tuple) else (segments,)
+        spans = truncate([span_of(segment) for segment in segments], self._room(len(segments)), self.truncation)
+        batch_size = segments[0].shape[0]
+        return {name: tf.ensure_shape(x, [batch_size, None]) for name, x in self._pack(spans).items()}
 
     def windows(self, texts, stride=128, max_first_length=64):
         """Packs texts of any length, several windows each, instead of truncating them.
