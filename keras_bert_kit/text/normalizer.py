@@ -103,6 +103,16 @@ def normalization_rules(lowercase, strip_accents, reference):
     return replacements, _PRIVATE_PLANES, classes
 
 
+def is_normalized_word(text, rules):
+    """Whether a text, normalised and divided into words by `normalization_rules`, stays as it is: one word."""
+    replacements, dropped_ranges, classes = rules
+    code_points = [ord(character) for character in text]
+    stays = all(replacements.get(code_point, chr(code_point)) == chr(code_point) for code_point in code_points)
+    dropped = any(first <= code_point <= last for first, last in dropped_ranges for code_point in code_points)
+    is_run = all(classes[code_point] == OTHER for code_point in code_points)
+    return stays and not dropped and (is_run if len(text) != 1 else classes[code_points[0]] != SPACE) and text != ""
+
+
 def _category(character, reference):
     """The general category that the reference sees."""
     return (hugging_face_unicode if reference == HUGGING_FACE else unicodedata).category(character)
