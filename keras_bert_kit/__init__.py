@@ -1,1 +1,23 @@
-"""BERT for TensorFlow and Keras 3."""
+"""BERT for TensorFlow and Keras 3. The public API, in the order of the pipeline:
+
+text ──► ids ──► batches ──► encoder ──► head ──► loss ──► update ──► SavedModel ──► answers
+"""
+# ruff: noqa: F401, I001
+
+import keras_bert_kit.startup
+
+from keras_bert_kit.version import __version__
+from keras_bert_kit.errors import CheckpointError, ConfigError, DataError, ExportError, KitError, VocabularyError
+from keras_bert_kit.config import SIZES, BertConfig
+from keras_bert_kit.text import BertPacker, BertTokenizer
+from keras_bert_kit.data import Examples, class_names_of, classification_dataset, read_examples, read_sample
+from keras_bert_kit.layers import scaled_dot_product_attention
+from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, MultiHeadSelfAttention
+from keras_bert_kit.layers import MaskedLMHead, NextSentenceHead, Pooler
+from keras_bert_kit.layers import SinusoidalPositionEncoding, TokenAndPositionEmbedding
+from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
+from keras_bert_kit.pretrained import load_pretrained, save_pretrained
+from keras_bert_kit.training import create_optimizer
+from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier
+from keras_bert_kit.serving import Predictor, export_for_serving
+from keras_bert_kit.plots import plot_attention

@@ -40,16 +40,35 @@ def folder_written_beside(path):
 
 
 def require_free(path):
-    """Checks, before long work, that nothing would be overwritten at `path`.
+    """Checks, before long work, that a folder can be made at `path` and nothing would be overwritten there.
 
     Raises:
         FileExistsError: `path` is a file, or a folder with something in it.
+        PermissionError: The folder it would be made in cannot be written to.
+        NotADirectoryError: A part of the path is a file.
     """
+    require_writable(path.parent)
     if path.is_file() or (path.is_dir() and any(path.iterdir())):
         raise FileExistsError(
             f"The output folder must not exist yet, or be empty. Received: {str(path)!r}. "
             "Nothing was changed; choose another folder, or move this one away."
         )
+
+
+def require_writable(folder):
+    """Checks that files can be made in a folder, or the folder itself where it does not exist yet.
+
+    Raises:
+        PermissionError: No right to write there.
+        NotADirectoryError: A part of the path is a file.
+    """
+    nearest = next(path for path in [folder.absolute(), *folder.absolute().parents] if path.exists())
+    if not nearest.is_dir():
+        raise NotADirectoryError(
+            f"The output folder must lie in a folder. Received: {str(folder)!r}; {nearest} is a file."
+        )
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise PermissionError(f"The output folder must be writable. Received: {str(folder)!r}. Choose another place.")
 
 
 def flush(folder):

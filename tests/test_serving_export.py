@@ -257,7 +257,7 @@ def broken_weights():
     [
         (lambda: small_classifier().encoder, small_pack, "BertClassifier, with strings for class_names. Received: a B"),
         (small_classifier, lambda: small_pack().tokenizer, "BertPacker of the training. Received: a BertTokenizer"),
-        (small_classifier, lambda: small_pack(vocabulary=VOCABULARY[:-2]), f"{len(VOCABULARY)} rows. Use the vocab"),
+        (small_classifier, lambda: small_pack(vocabulary=[*VOCABULARY, "x"]), f"{len(VOCABULARY)} rows. Use the vocab"),
         (lambda: small_classifier(max_position_embeddings=12), small_pack, "Received: 16 tokens, 12 rows"),
         (broken_weights, small_pack, r"one finite probability .* \d+ NaN"),
     ],

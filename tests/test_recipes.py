@@ -1,0 +1,79 @@
+"""Whole jobs: fine-tune and evaluate, reproducibly, and counted right."""
+
+import keras
+import numpy as np
+import pytest
+from fake_weights import write_hf_folder
+
+import keras_bert_kit as kbk
+from keras_bert_kit.training import set_seed
+
+TEXTS = ["the team wins the game", "we love the team", "the bank", "market report", "a space robot", "robot in space"]
+EXAMPLES = kbk.Examples(TEXTS * 3, ["sports", "sports", "money", "money", "space", "space"] * 3)
+
+
+def finetune(folder, examples=EXAMPLES, **options):
+    bert = kbk.load_pretrained(folder)
+    reports = []
+    options = dict(epochs=2, batch_size=8, learning_rate=5e-3, max_length=16, report=reports.append) | options
+    model, evaluations = kbk.finetune_classifier(bert, examples, examples, **options)
+    return model, evaluations, reports
+
+
+def test_the_same_seed_gives_the_same_weights(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    one, other, another = (finetune(tmp_path, seed=seed)[0].get_weights() for seed in (5, 5, 6))
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert any(np.any(a != b) for a, b in zip(one, another, strict=True))
+
+
+def test_the_plan_and_the_evaluations_are_reported(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    _, evaluations, (plan, *reported) = finetune(tmp_path, max_length=5)
+    assert (plan.num_examples, plan.num_steps, plan.num_warmup_steps, plan.num_truncated) == (18, 6, 0, 6)
+    assert plan.class_names == ("money", "space", "sports") and plan.class_counts == (6, 6, 6)
+    assert str(plan).startswith("18 examples (6 money, 6 space, 6 sports), 6 truncated; 6 steps, 0 of them warm-up")
+    assert reported == evaluations and len(evaluations) == 2
+
+
+def test_five_rows_are_one_step(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    _, _, reports = finetune(tmp_path, EXAMPLES.select(range(5)), batch_size=32, epochs=1)
+    assert (reports[0].num_steps, reports[0].num_warmup_steps) == (1, 0)
+
+
+def test_an_evaluation_counts_every_example_once(tmp_path):
+    write_hf_folder(tmp_path, heads=("classifier",), class_names=["money", "space", "sports"])
+    bert = kbk.load_pretrained(tmp_path)
+    pack = kbk.BertPacker(bert.tokenizer, sequence_length=16)
+    logits = bert.classifier(pack(EXAMPLES.texts)).numpy().astype("float64")
+    labels = np.array([bert.classifier.class_names.index(label) for label in EXAMPLES.labels])
+    probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    for batch_size in (1, 7, 18, 64):
+        found = kbk.evaluate_classifier(bert.classifier, pack, EXAMPLES, batch_size)
+        assert found.num_examples == 18
+        assert found.accuracy == pytest.approx(np.mean(logits.argmax(-1) == labels))
+        assert found.loss == pytest.approx(-np.log(probabilities[np.arange(18), labels]).mean(), abs=1e-5)
+        money = (logits.argmax(-1) == labels)[labels == 0].mean()
+        assert found.class_accuracies["money"] == pytest.approx(money)
+
+
+def test_a_length_above_the_positions_is_refused_before_training(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    with pytest.raises(ValueError, match="max_length=33, max_position_embeddings=32"):
+        finetune(tmp_path, max_length=33)
+
+
+def test_set_seed_reaches_dropout_layers_that_exist_already():
+    layers = [keras.layers.Dropout(0.5, name=name) for name in ("one", "two")]
+    model = keras.Sequential([keras.Input((50,)), *layers])
+    x = np.ones((2, 50), "float32")
+    drawn = []
+    for seed in (1, 1, 2):
+        set_seed(seed, model)
+        drawn.append(model(x, training=True).numpy())
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert np.any(drawn[0] != drawn[2])
+    masks = [layer(x, training=True).numpy() for layer in layers]
+    assert np.any(masks[0] != masks[1]), "two dropout layers must not drop the same places"
