@@ -1,162 +1,103 @@
-"""What the files of a Hugging Face folder say about the model: where it is, its heads, class names and tokenizer.
+"""Reads Hugging Face folders: `config.json`, `vocab.txt` and a file of weights, as `save_pretrained` there writes them.
 
-The folder holds `config.json`, `model.safetensors` and `vocab.txt`, as Transformers' `save_pretrained` writes them. A
-sentence-transformers folder holds the same, in the subfolder that its `modules.json` names.
+A sentence-transformers folder holds the same, in the subfolder that its `modules.json` names. Our own folders are of
+this format too.
 """
 
-import json
-
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.text import BertTokenizer
+from keras_bert_kit.pretrained.hugging_face_heads import class_names_of, heads_of
+from keras_bert_kit.pretrained.names import HUGGING_FACE, HUGGING_FACE_COPIES, HUGGING_FACE_LEFT_OUT, todays_name
+from keras_bert_kit.pretrained.read_safetensors import SafetensorsFile
+from keras_bert_kit.pretrained.source import NamedArrays, Source, read_config, read_json, read_tokenizer
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocab.txt"
 KIT_FILE = "kit.json"  # what our own writer adds
-
-# Architectures whose `classifier` is another head than ours, and is left out with this reason.
-_OTHER_HEADS = {
-    "BertForTokenClassification": "head of token classification, which is not loaded yet",
-    "BertForMultipleChoice": "head of multiple choice, which is not loaded yet",
-}
-_QA_HEAD = "head of question answering, which is not loaded yet"
+FILES = f"{CONFIG}, {VOCABULARY} and {WEIGHTS}"
 
 
-def read_json(path):
-    """Returns the JSON object in a file.
-
-    Raises:
-        CheckpointError: It is no JSON object in UTF-8.
-    """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{path} must hold JSON in UTF-8. Received: {error}.") from None
-    if not isinstance(values, dict) and path.name != "modules.json":
-        raise CheckpointError(f"{path} must hold a JSON object. Received: a {type(values).__name__}.")
-    return values
-
-
-def find_folder(source):
-    """Finds the folder with the three files: `source` itself, or where its `modules.json` points.
+def find(folder):
+    """Returns the kind of folder and where its files are, or None if this is no folder of Hugging Face's.
 
     Args:
-        source: `pathlib.Path`.
+        folder: `pathlib.Path` of a folder.
 
     Returns:
-        Pair of that path and the kind of folder, a str.
+        None, or triple of the kind, the path for `read`, and the list of files that hold the weights.
 
     Raises:
-        CheckpointError: No such folder, or files are missing; the message lists them.
+        CheckpointError: The folder is one, and files are missing; the message lists them.
     """
-    if not source.is_dir():
-        what = "a file" if source.exists() else "no such path"
-        raise CheckpointError(
-            f"source must be a folder with {CONFIG}, {WEIGHTS} and {VOCABULARY}. Received: {str(source)!r} ({what}). "
-            "Handles of hubs and archives are not read yet: download and unpack first."
-        )
-    folder, kind = source, "Hugging Face folder"
-    if (source / "modules.json").is_file():
+    kind = "Hugging Face folder"
+    if (folder / "modules.json").is_file():
         kind = "sentence-transformers folder"
-        modules = read_json(source / "modules.json")
+        modules = read_json(folder / "modules.json")
         paths = [module["path"] for module in modules if str(module.get("type")).endswith("Transformer")]
         if len(paths) != 1 or ".." in paths[0]:
-            raise CheckpointError(f"{source / 'modules.json'} must name one Transformer. Received: {paths}.")
-        folder = source / paths[0]
+            raise CheckpointError(f"{folder / 'modules.json'} must name one Transformer. Received: {paths}.")
+        folder = folder / paths[0]
+    if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)) and kind == "Hugging Face folder":
+        return None
+    if any(not (folder / name).is_file() for name in (CONFIG, WEIGHTS, VOCABULARY)):
+        raise incomplete(folder)
+    return kind, folder, [folder / WEIGHTS]
+
+
+def incomplete(folder):
+    """Returns the error for a folder in which files are missing; it lists them, and those that are there."""
     missing = [name for name in (CONFIG, WEIGHTS, VOCABULARY) if not (folder / name).is_file()]
-    if missing:
-        found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-        raise CheckpointError(
-            f"The folder {str(folder)!r} must hold {CONFIG}, {WEIGHTS} and {VOCABULARY}. "
-            f"Missing: {', '.join(missing)}. Found: {', '.join(found[:12]) or 'nothing'}. "
-            "Copy the missing files there; other formats are not read yet."
-        )
-    return folder, kind
+    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return CheckpointError(
+        f"The folder {str(folder)!r} must hold {CONFIG}, {WEIGHTS} and {VOCABULARY}. Missing: {', '.join(missing)}. "
+        f"Found: {', '.join(found[:12]) or 'nothing'}. Copy the missing files there."
+    )
 
 
-def heads_of(names, values):
-    """Finds the heads by the tensors that are there.
+def read(folder):
+    """Reads a folder that `find` found.
 
     Args:
-        names: the tensors' names in today's spelling.
-        values: dictionary of config.json.
+        folder: `pathlib.Path`.
 
     Returns:
-        Pair of the list of groups of `names.HUGGING_FACE` besides the encoder, and a dictionary from the names of
-        tensors of heads that are left out to the reason.
-    """
-    architecture = (values.get("architectures") or [""])[0]
-    groups = [
-        group
-        for group, name in (
-            ("pooler", "pooler.dense.weight"),
-            ("masked_lm", "cls.predictions.bias"),
-            ("next_sentence", "cls.seq_relationship.weight"),
-            ("classifier", "classifier.weight"),
-        )
-        if name in names
-    ]
-    left_out = {name: _QA_HEAD for name in names if name.startswith("qa_outputs.")}
-    if "classifier" in groups and (architecture in _OTHER_HEADS or "pooler" not in groups):
-        reason = _OTHER_HEADS.get(architecture, "a classifier without a pooler is no head of BERT that is loaded yet")
-        left_out |= {name: reason for name in names if name.startswith("classifier.")}
-        groups.remove("classifier")
-    if "next_sentence" in groups and "masked_lm" not in groups:
-        reason = "a next-sentence head without a masked-LM head is not loaded yet"
-        left_out |= {name: reason for name in names if name.startswith("cls.seq_relationship.")}
-        groups.remove("next_sentence")
-    return groups, left_out
-
-
-def class_names_of(values, num_classes):
-    """Finds the names of the classes. The classifier's tensor decides how many there are.
-
-    Args:
-        values: dictionary of config.json, whose `id2label` may hold the names.
-        num_classes: int, rows of the classifier.
-
-    Returns:
-        Pair of a list of names and a note for the report.
+        `Source`.
 
     Raises:
-        CheckpointError: There are more names than classes, so labels would fall out of range.
+        CheckpointError: A file is damaged, or holds a setting that we do not have.
+        ConfigError: config.json describes no BERT.
+        VocabularyError: vocab.txt is not one.
     """
-    id2label = values.get("id2label") or {}
-    names = [str(id2label[key]) for key in sorted(id2label, key=lambda key: (len(str(key)), str(key)))]
-    if len(names) > num_classes:
-        raise CheckpointError(
-            f"{CONFIG} must not name more classes than the classifier has rows. Received: {len(names)} names in "
-            f"id2label, {num_classes} rows in classifier.weight. Correct id2label."
-        )
-    if len(names) == num_classes and len(set(names)) == num_classes:
-        return names, f"{num_classes} class names from id2label: {', '.join(names[:10])}"
-    names = [f"LABEL_{i}" for i in range(num_classes)]
-    return names, f"{num_classes} classes called LABEL_0, …: id2label holds {len(id2label)} names"
+    config, values, notes = read_config(folder / CONFIG)
+    tokenizer, note = _tokenizer_of(folder)
+    arrays = NamedArrays(SafetensorsFile(folder / WEIGHTS), todays_name)
+    heads, left_out = heads_of(arrays.keys(), values)
+    left_out |= {name: reason for name, reason in HUGGING_FACE_LEFT_OUT.items() if name in arrays}
+    notes, class_names = [*notes, note], []
+    if "classifier" in heads:
+        class_names, note = class_names_of(values, arrays.shape("classifier.weight")[0])
+        notes.append(note)
+    return Source(
+        arrays=arrays,
+        table=HUGGING_FACE,
+        heads=heads,
+        config=config,
+        tokenizer=tokenizer,
+        notes=notes,
+        left_out=left_out,
+        copies=HUGGING_FACE_COPIES,
+        class_names=class_names,
+        dropout_rate=values.get("classifier_dropout"),
+    )
 
 
-def read_tokenizer(folder):
-    """Makes the tokenizer from vocab.txt and tokenizer_config.json.
-
-    Returns:
-        Pair of a `BertTokenizer` and a note that says whether texts are lower-cased, and why.
-
-    Raises:
-        CheckpointError: A setting that our tokenizer does not have.
-        VocabularyError: From the vocabulary.
-    """
+def _tokenizer_of(folder):
     path = folder / "tokenizer_config.json"
     settings = read_json(path) if path.is_file() else {}
     if settings.get("tokenize_chinese_chars") is False:
         raise CheckpointError(f"{path}: tokenize_chinese_chars=false is not supported. Received: false.")
-    if settings.get("do_lower_case") is not None:
-        lowercase, why = bool(settings["do_lower_case"]), "do_lower_case in tokenizer_config.json"
-    else:
-        lowercase = not _has_capitals(folder / VOCABULARY)
-        why = f"vocab.txt holds {'no ' if lowercase else ''}words with capital letters"
-    strip_accents = settings.get("strip_accents")
-    tokenizer = BertTokenizer.from_vocab_file(folder / VOCABULARY, lowercase=lowercase, strip_accents=strip_accents)
-    accents = "" if strip_accents is None else f", strip_accents={strip_accents}"
-    return tokenizer, f"lowercase={lowercase}{accents} ({why})"
-
-
-def _has_capitals(path):
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    return any(line != line.lower() for line in lines if not line.startswith("["))
+    lowercase = settings.get("do_lower_case")
+    return read_tokenizer(
+        folder / VOCABULARY,
+        lowercase=None if lowercase is None else bool(lowercase),
+        lowercase_from="do_lower_case in tokenizer_config.json",
+        strip_accents=settings.get("strip_accents"),
+    )

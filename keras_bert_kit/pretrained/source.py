@@ -1,0 +1,146 @@
+"""`Source`: what every format yields, and the small things that several formats need to yield it."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from keras_bert_kit.config import BertConfig, wrote_by_hugging_face
+from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.text import BertTokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A model in someone's files, ready for `assign`: nothing in it says any more which program wrote them.
+
+    Attributes:
+        arrays: `NamedArrays`, under the names that the rows of `table` use.
+        table: dictionary of lists of `names.Row`, one list a group.
+        heads: list of str, groups of the table besides `encoder` whose tensors are there.
+        config: `BertConfig`.
+        tokenizer: `BertTokenizer`, or None where the source has no vocabulary.
+        notes: list of str for the report, each a decision with its reason.
+        left_out: dictionary from each name that is not used to the reason.
+        copies: dictionary from names that are left out as copies to the names that they must equal.
+        class_names: list of str, names of the classifier's classes; empty without a classifier.
+        dropout_rate: float, probability of dropping in the classifier, or None for the encoder's.
+    """
+
+    arrays: Mapping
+    table: dict
+    heads: list
+    config: BertConfig
+    tokenizer: BertTokenizer | None
+    notes: list
+    left_out: dict
+    copies: dict
+    class_names: list = dataclasses.field(default_factory=list)
+    dropout_rate: float | None = None
+
+
+class NamedArrays(Mapping):
+    """The arrays of files under other names, each read when it is asked for.
+
+    Args:
+        file: mapping from names to arrays, with a method `shape(name)`, such as `SafetensorsFile`.
+        rename: function from a name in the file to the name here.
+
+    Raises:
+        CheckpointError: Two tensors of the file get one name.
+    """
+
+    def __init__(self, file, rename):
+        self._file = file
+        self._names = {}
+        for name in file:
+            if (twin := self._names.setdefault(rename(name), name)) != name:
+                raise CheckpointError(f"{file.path} must hold each tensor once. Received: {twin!r} and {name!r}.")
+
+    def __getitem__(self, name):
+        return self._file[self._names[name]]
+
+    def __contains__(self, name):
+        return name in self._names  # Mapping's own would read the array
+
+    def __iter__(self):
+        return iter(self._names)
+
+    def __len__(self):
+        return len(self._names)
+
+    def name_in_file(self, name):
+        """Returns the name that the file has for a tensor."""
+        return self._names[name]
+
+    def shape(self, name):
+        """Returns the shape of a tensor, a tuple of ints, without reading it."""
+        return self._file.shape(self._names[name])
+
+
+def read_json(path):
+    """Returns the JSON object in a file.
+
+    Raises:
+        CheckpointError: It is no JSON object in UTF-8.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CheckpointError(f"{path} must hold JSON in UTF-8. Received: {error}.") from None
+    if not isinstance(values, dict) and path.name != "modules.json":
+        raise CheckpointError(f"{path} must hold a JSON object. Received: a {type(values).__name__}.")
+    return values
+
+
+def read_config(path):
+    """Reads Google's `bert_config.json` or Hugging Face's `config.json`.
+
+    Returns:
+        Triple of a `BertConfig`, the dictionary in the file, and notes that say which GELU and epsilon, and why.
+
+    Raises:
+        CheckpointError: The file is no JSON object.
+        ConfigError: It describes no BERT.
+    """
+    values = read_json(path)
+    config = BertConfig.from_json_file(path)
+    writer = "Hugging Face's" if wrote_by_hugging_face(values) else "Google's"
+    act, epsilon = values.get("hidden_act", "nothing"), values.get("layer_norm_eps", "nothing")
+    return (
+        config,
+        values,
+        [
+            f"hidden_act={config.hidden_act} ({path.name} says {act!r} and is {writer})",
+            f"layer_norm_eps={config.layer_norm_eps:g} ({path.name} says {epsilon})",
+        ],
+    )
+
+
+def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None):
+    """Makes a tokenizer from a vocab.txt and what is known of its settings.
+
+    Args:
+        path: `pathlib.Path` of the vocabulary.
+        lowercase: bool, or None to find out: a vocabulary without capital letters is one of lower-cased text.
+        lowercase_from: str, where `lowercase` was found, for the note.
+        strip_accents: bool or None, see `BertTokenizer`.
+
+    Returns:
+        Pair of a `BertTokenizer` and a note that says whether texts are lower-cased, and why.
+
+    Raises:
+        VocabularyError: From the vocabulary.
+    """
+    if lowercase is None:
+        lowercase = not _has_capitals(path)
+        lowercase_from = f"{path.name} holds {'no ' if lowercase else ''}words with capital letters"
+    tokenizer = BertTokenizer.from_vocab_file(path, lowercase=lowercase, strip_accents=strip_accents)
+    accents = "" if strip_accents is None else f", strip_accents={strip_accents}"
+    return tokenizer, f"lowercase={lowercase}{accents} ({lowercase_from})"
+
+
+def _has_capitals(path):
+    # A missing or damaged file is reported by the reader of vocabularies, with a message of its own.
+    text = Path(path).read_bytes().decode("utf-8", errors="replace") if path.is_file() else ""
+    return any(line != line.lower() for line in text.split("\n") if not line.startswith("["))
