@@ -20,7 +20,7 @@ RANKS = {
     **dict.fromkeys(["cli", "__main__"], 5),
     "__init__": 6,
 }
-REQUIRED = {"tensorflow", "keras", "numpy", "safetensors", "click", "tqdm"}
+REQUIRED = {"tensorflow", "keras", "numpy", "safetensors", "click", "tqdm", "google"}  # google: protobuf
 # Imported inside the one function that needs them.
 OPTIONAL = set(
     """tensorflow_text tensorflow_hub tensorflow_datasets tensorflow_serving keras_hub keras_nlp apache_beam matplotlib

@@ -5,7 +5,7 @@ import collections
 import numpy as np
 
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.pretrained.names import OPERATIONS, PARTS
+from keras_bert_kit.pretrained.names import their_shape, to_ours
 
 
 def variables_of(encoder, pretrainer=None, classifier=None):
@@ -35,7 +35,7 @@ def variables_of(encoder, pretrainer=None, classifier=None):
     return named
 
 
-def assign(arrays, rows, variables, *, left_out, copies, source):
+def assign(arrays, rows, variables, *, left_out, copies, source, num_heads=None):
     """Copies arrays into variables, all of them or none.
 
     Every array is looked at before the first variable changes, and all faults are listed in one error: tensors that
@@ -48,6 +48,7 @@ def assign(arrays, rows, variables, *, left_out, copies, source):
         left_out: names that are not used, for a reason that the caller reports.
         copies: dictionary from names that are left out as copies to the names that they must equal.
         source: what is being read, for messages.
+        num_heads: int, attention heads, where rows split them.
 
     Raises:
         CheckpointError: With every fault. Nothing was assigned.
@@ -57,7 +58,7 @@ def assign(arrays, rows, variables, *, left_out, copies, source):
         rows_by_path[row.ours].append(row)
     assert rows_by_path.keys() == variables.keys(), "names.py and the model's variables have come apart"
 
-    faults = [fault for row in rows for fault in _faults_of(arrays, row, variables[row.ours])]
+    faults = [fault for row in rows for fault in _faults_of(arrays, row, variables[row.ours], num_heads)]
     used = {row.theirs for row in rows}
     faults += [f"{name}: not known, would be unused" for name in arrays if name not in used and name not in left_out]
     for copy, original in copies.items():
@@ -69,17 +70,13 @@ def assign(arrays, rows, variables, *, left_out, copies, source):
             + "\n  ".join(faults)
         )
     for path, variable in variables.items():
-        pieces = [OPERATIONS[row.operation](_float32(arrays[row.theirs])) for row in rows_by_path[path]]
+        pieces = [to_ours(row, _float32(arrays[row.theirs]), tuple(variable.shape)) for row in rows_by_path[path]]
         variable.assign(pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=-1))
 
 
-def _faults_of(arrays, row, variable):
+def _faults_of(arrays, row, variable, num_heads):
     """What is wrong with one tensor: a list of no or one line."""
-    shape = tuple(variable.shape)
-    if row.part is not None:
-        shape = (*shape[:-1], shape[-1] // PARTS)
-    if row.operation == "transpose":
-        shape = shape[::-1]
+    shape = their_shape(row, tuple(variable.shape), num_heads)
     if row.theirs not in arrays:
         return [f"{row.theirs}: missing, expected with shape {shape}"]
     array = arrays[row.theirs]

@@ -7,10 +7,15 @@ weights, `read(folder)`, which yields a `Source`, and `FILES`, what such a folde
 from typing import NamedTuple
 
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.pretrained import hugging_face
+from keras_bert_kit.pretrained import google_tf1, hugging_face, tf_hub, tf_models
 
 # In this order: a folder that holds two kinds is read as the first of them.
-FORMATS = {"Hugging Face": hugging_face}
+FORMATS = {
+    "Hugging Face": hugging_face,
+    "TF-Hub SavedModel": tf_hub,
+    "TF-Models checkpoint": tf_models,
+    "original BERT": google_tf1,
+}
 
 
 class Found(NamedTuple):

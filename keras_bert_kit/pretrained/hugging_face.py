@@ -31,7 +31,8 @@ def find(folder):
     if (folder / "modules.json").is_file():
         kind = "sentence-transformers folder"
         modules = read_json(folder / "modules.json")
-        paths = [module["path"] for module in modules if str(module.get("type")).endswith("Transformer")]
+        modules = [module for module in modules if isinstance(module, dict)]
+        paths = [str(module.get("path")) for module in modules if str(module.get("type")).endswith("Transformer")]
         if len(paths) != 1 or ".." in paths[0]:
             raise CheckpointError(f"{folder / 'modules.json'} must name one Transformer. Received: {paths}.")
         folder = folder / paths[0]

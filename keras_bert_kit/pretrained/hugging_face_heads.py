@@ -1,6 +1,7 @@
 """What tensors and `config.json` of Hugging Face say about the heads of a model, and the names of its classes."""
 
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.source import numbered_classes
 
 # Architectures whose `classifier` is another head than ours, and is left out with this reason.
 _OTHER_HEADS = {
@@ -71,8 +72,3 @@ def class_names_of(values, num_classes):
     return numbered_classes(num_classes), (
         f"{num_classes} classes called LABEL_0, …: id2label holds {len(id2label)} names"
     )
-
-
-def numbered_classes(num_classes):
-    """Returns the names that classes have where a source does not name them: LABEL_0, LABEL_1, …."""
-    return [f"LABEL_{i}" for i in range(num_classes)]

@@ -1,6 +1,7 @@
 """`load_pretrained`: read, rename, assign; and a report of what was done."""
 
 import dataclasses
+import math
 from pathlib import Path
 
 from keras_bert_kit.config import BertConfig
@@ -14,6 +15,8 @@ from keras_bert_kit.pretrained.names import rows_for
 from keras_bert_kit.pretrained.report import LoadReport
 from keras_bert_kit.pretrained.source import read_json
 from keras_bert_kit.text import BertTokenizer
+
+_SPARE_NUMBERS = 1 << 24  # 64 MB of float32: how much larger than its file a model may be before it is looked into
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +44,12 @@ def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
     """Loads pretrained weights, a tokenizer and the heads that are there, or says why not.
 
     Args:
-        source: folder in Hugging Face's format (config.json, model.safetensors, vocab.txt), for example one written by
-            `save_pretrained`, or a sentence-transformers folder with a BERT in it.
+        source: path of a folder; what kind it is, is found by content:
+            * Hugging Face (config.json, model.safetensors, vocab.txt), for example one written by `save_pretrained`,
+              or a sentence-transformers folder with a BERT in it;
+            * the original BERT (bert_config.json, vocab.txt, bert_model.ckpt.*);
+            * TF-Hub, a TF2 SavedModel of a BERT encoder, with or without `.mlm`;
+            * TF-Models, an object checkpoint, perhaps with bert_config.json and vocab.txt.
         allow_missing: `("pooler",)` to start from a new, random pooler where the source has none. Default: then the
             encoder has no pooler.
         sha256: str, the checksum that the file of weights must have; where the weights lie in several files, a
@@ -67,6 +74,7 @@ def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
     found = find_source(Path(source))
     checksums = _checked_sums(found, sha256)  # before anything in the files is believed
     read = found.format.read(found.path)
+    _require_room(read, found.path)
     notes = [*read.notes, *_notes_on_vocabulary(read, found.path)]
 
     # Everything is made, then filled in one step that changes all variables or none.
@@ -76,7 +84,15 @@ def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
     if new_pooler:
         variables = {path: v for path, v in variables.items() if not path.startswith("encoder/pooler/")}
     rows = rows_for(read.table, ["encoder", *read.heads], read.config.num_hidden_layers)
-    assign(read.arrays, rows, variables, left_out=read.left_out, copies=read.copies, source=found.path)
+    assign(
+        read.arrays,
+        rows,
+        variables,
+        left_out=read.left_out,
+        copies=read.copies,
+        source=found.path,
+        num_heads=read.config.num_attention_heads,
+    )
 
     report = LoadReport(
         source=str(source),
@@ -104,13 +120,26 @@ def _models_for(read, new_pooler, dtype):
     return encoder, pretrainer, classifier
 
 
+def _require_room(read, path):
+    """Refuses a configuration that is far larger than the weights, before a model of that size is made."""
+    sizes = read.config
+    width, inner = sizes.hidden_size, sizes.intermediate_size
+    tables = (sizes.vocab_size + sizes.max_position_embeddings + sizes.type_vocab_size) * width
+    expected = tables + sizes.num_hidden_layers * (4 * width * width + 2 * width * inner)
+    there = sum(math.prod(read.arrays.shape(name)) for name in read.arrays)
+    if expected > there + _SPARE_NUMBERS:
+        raise CheckpointError(
+            f"The configuration and the weights must be of one size. Received: {path}, a configuration of about "
+            f"{expected} numbers, {there} numbers in the tensors. The files do not belong together."
+        )
+
+
 def _checked_sums(found, expected):
     """Checksums of the weights; compared with `expected`, and with those in kit.json if the kit wrote the folder."""
     checksums = {path.name: sha256_of(path) for path in found.weights}
     recorded = {}
     if (found.path / KIT_FILE).is_file():
         recorded = read_json(found.path / KIT_FILE).get("sha256", {})
-        checksums |= {name: sha256_of(found.path / name) for name in recorded if (found.path / name).is_file()}
     if isinstance(expected, str):
         if len(found.weights) > 1:
             raise ValueError(
@@ -118,7 +147,9 @@ def _checked_sums(found, expected):
                 f"Received: one checksum for {', '.join(path.name for path in found.weights)}."
             )
         expected = {found.weights[0].name: expected}
-    for name, digest in (recorded | (expected or {})).items():
+    recorded |= expected or {}
+    checksums |= {name: sha256_of(found.path / name) for name in recorded if (found.path / name).is_file()}
+    for name, digest in recorded.items():
         if checksums.get(name) != digest:
             raise CheckpointError(
                 f"{found.path / name} must be the file that was recorded, with sha256 {digest}. "

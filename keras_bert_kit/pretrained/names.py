@@ -2,11 +2,13 @@
 
 A table is a list of rows (their name, our name, operation, part); `{i}` stands for the number of the encoder block.
 
-* The operation turns their array into ours: `keep` as it is, `transpose` for dense kernels that are stored as
-  (outputs, inputs), as PyTorch does.
+* The operation turns their array into ours: `keep` as it is; `transpose` for dense kernels that are stored as
+  (outputs, inputs), as PyTorch does; `split_heads` where the last axis is two, (heads, head size), and
+  `split_input_heads` where the first one is, as Keras' attention has them.
 * The part is for arrays that are one of three side by side in ours: query, key and value are columns of one kernel.
 """
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -21,17 +23,64 @@ class Row(NamedTuple):
     part: int | None = None
 
 
-OPERATIONS = {"keep": lambda array: array, "transpose": np.transpose}
 PARTS = 3  # query, key, value
 
 
-def _dense(theirs, ours, part=None):
-    kernel = Row(f"{theirs}.weight", f"{ours}/kernel", "transpose", part)
-    return [kernel, Row(f"{theirs}.bias", f"{ours}/bias", "keep", part)]
+def their_shape(row, shape, num_heads):
+    """Returns the shape of a tensor in a file.
+
+    Args:
+        row: `Row`.
+        shape: tuple of ints, the shape of our variable.
+        num_heads: int, for the two operations that split heads.
+    """
+    if row.part is not None:
+        shape = (*shape[:-1], shape[-1] // PARTS)
+    if row.operation == "transpose":
+        return shape[::-1]
+    if row.operation == "split_heads":
+        return (*shape[:-1], num_heads, shape[-1] // num_heads)
+    if row.operation == "split_input_heads":
+        return (num_heads, shape[0] // num_heads, *shape[1:])
+    return shape
 
 
-def _layer_norm(theirs, ours):
-    return [Row(f"{theirs}.weight", f"{ours}/gamma"), Row(f"{theirs}.bias", f"{ours}/beta")]
+def to_ours(row, array, shape):
+    """Returns the array of a tensor in a file as it is in our variable of that shape, or as one of its three parts."""
+    if row.part is not None:
+        shape = (*shape[:-1], shape[-1] // PARTS)
+    return np.transpose(array) if row.operation == "transpose" else np.reshape(array, shape)
+
+
+def to_theirs(row, array, num_heads):
+    """Returns the array of one of our variables as the tensor of a row: the reverse of `to_ours`."""
+    shape = their_shape(row, array.shape, num_heads)
+    if row.part is not None:
+        array = np.split(array, PARTS, axis=-1)[row.part]
+    return np.ascontiguousarray(np.transpose(array) if row.operation == "transpose" else np.reshape(array, shape))
+
+
+def _dense(theirs, ours, part=None, operations=("keep", "keep"), names=("/kernel", "/bias")):
+    return [
+        Row(theirs + name, ours + our_name, operation, part)
+        for name, our_name, operation in zip(names, ("/kernel", "/bias"), operations, strict=True)
+    ]
+
+
+def _linear(theirs, ours, part=None):
+    return _dense(theirs, ours, part, ("transpose", "keep"), (".weight", ".bias"))
+
+
+def _heads(theirs, ours, part):
+    return _dense(theirs, ours, part, ("split_heads", "split_heads"))
+
+
+def _norm(theirs, ours, names=("/gamma", "/beta")):
+    return [Row(theirs + names[0], ours + "/gamma"), Row(theirs + names[1], ours + "/beta")]
+
+
+def _torch_norm(theirs, ours):
+    return _norm(theirs, ours, (".weight", ".bias"))
 
 
 # Hugging Face Transformers, BertModel and the heads on it. Names are those of today, without the prefix `bert.`.
@@ -40,24 +89,24 @@ HUGGING_FACE = {
         Row("embeddings.word_embeddings.weight", "encoder/embeddings/word_embeddings"),
         Row("embeddings.position_embeddings.weight", "encoder/embeddings/position_embeddings"),
         Row("embeddings.token_type_embeddings.weight", "encoder/embeddings/type_embeddings"),
-        *_layer_norm("embeddings.LayerNorm", "encoder/embeddings/layer_norm"),
-        *_dense("encoder.layer.{i}.attention.self.query", "encoder/block_{i}/attention/qkv", part=0),
-        *_dense("encoder.layer.{i}.attention.self.key", "encoder/block_{i}/attention/qkv", part=1),
-        *_dense("encoder.layer.{i}.attention.self.value", "encoder/block_{i}/attention/qkv", part=2),
-        *_dense("encoder.layer.{i}.attention.output.dense", "encoder/block_{i}/attention/output"),
-        *_layer_norm("encoder.layer.{i}.attention.output.LayerNorm", "encoder/block_{i}/attention_norm"),
-        *_dense("encoder.layer.{i}.intermediate.dense", "encoder/block_{i}/intermediate"),
-        *_dense("encoder.layer.{i}.output.dense", "encoder/block_{i}/output"),
-        *_layer_norm("encoder.layer.{i}.output.LayerNorm", "encoder/block_{i}/output_norm"),
+        *_torch_norm("embeddings.LayerNorm", "encoder/embeddings/layer_norm"),
+        *_linear("encoder.layer.{i}.attention.self.query", "encoder/block_{i}/attention/qkv", part=0),
+        *_linear("encoder.layer.{i}.attention.self.key", "encoder/block_{i}/attention/qkv", part=1),
+        *_linear("encoder.layer.{i}.attention.self.value", "encoder/block_{i}/attention/qkv", part=2),
+        *_linear("encoder.layer.{i}.attention.output.dense", "encoder/block_{i}/attention/output"),
+        *_torch_norm("encoder.layer.{i}.attention.output.LayerNorm", "encoder/block_{i}/attention_norm"),
+        *_linear("encoder.layer.{i}.intermediate.dense", "encoder/block_{i}/intermediate"),
+        *_linear("encoder.layer.{i}.output.dense", "encoder/block_{i}/output"),
+        *_torch_norm("encoder.layer.{i}.output.LayerNorm", "encoder/block_{i}/output_norm"),
     ],
-    "pooler": _dense("pooler.dense", "encoder/pooler/dense"),
+    "pooler": _linear("pooler.dense", "encoder/pooler/dense"),
     "masked_lm": [
-        *_dense("cls.predictions.transform.dense", "masked_lm/dense"),
-        *_layer_norm("cls.predictions.transform.LayerNorm", "masked_lm/layer_norm"),
+        *_linear("cls.predictions.transform.dense", "masked_lm/dense"),
+        *_torch_norm("cls.predictions.transform.LayerNorm", "masked_lm/layer_norm"),
         Row("cls.predictions.bias", "masked_lm/bias"),
     ],
-    "next_sentence": _dense("cls.seq_relationship", "next_sentence/dense"),
-    "classifier": _dense("classifier", "classifier"),
+    "next_sentence": _linear("cls.seq_relationship", "next_sentence/dense"),
+    "classifier": _linear("classifier", "classifier"),
 }
 
 # What Hugging Face's files hold beside the weights: name, and why it is left out.
@@ -71,6 +120,85 @@ HUGGING_FACE_COPIES = {
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
+
+
+# The original BERT, google-research/bert: names in its TF1 checkpoints. `output_weights` is run_classifier.py's.
+GOOGLE = {
+    "encoder": [
+        Row("bert/embeddings/word_embeddings", "encoder/embeddings/word_embeddings"),
+        Row("bert/embeddings/position_embeddings", "encoder/embeddings/position_embeddings"),
+        Row("bert/embeddings/token_type_embeddings", "encoder/embeddings/type_embeddings"),
+        *_norm("bert/embeddings/LayerNorm", "encoder/embeddings/layer_norm"),
+        *_dense("bert/encoder/layer_{i}/attention/self/query", "encoder/block_{i}/attention/qkv", part=0),
+        *_dense("bert/encoder/layer_{i}/attention/self/key", "encoder/block_{i}/attention/qkv", part=1),
+        *_dense("bert/encoder/layer_{i}/attention/self/value", "encoder/block_{i}/attention/qkv", part=2),
+        *_dense("bert/encoder/layer_{i}/attention/output/dense", "encoder/block_{i}/attention/output"),
+        *_norm("bert/encoder/layer_{i}/attention/output/LayerNorm", "encoder/block_{i}/attention_norm"),
+        *_dense("bert/encoder/layer_{i}/intermediate/dense", "encoder/block_{i}/intermediate"),
+        *_dense("bert/encoder/layer_{i}/output/dense", "encoder/block_{i}/output"),
+        *_norm("bert/encoder/layer_{i}/output/LayerNorm", "encoder/block_{i}/output_norm"),
+    ],
+    "pooler": _dense("bert/pooler/dense", "encoder/pooler/dense"),
+    "masked_lm": [
+        *_dense("cls/predictions/transform/dense", "masked_lm/dense"),
+        *_norm("cls/predictions/transform/LayerNorm", "masked_lm/layer_norm"),
+        Row("cls/predictions/output_bias", "masked_lm/bias"),
+    ],
+    "next_sentence": [
+        Row("cls/seq_relationship/output_weights", "next_sentence/dense/kernel", "transpose"),
+        Row("cls/seq_relationship/output_bias", "next_sentence/dense/bias"),
+    ],
+    "classifier": [
+        Row("output_weights", "classifier/kernel", "transpose"),
+        Row("output_bias", "classifier/bias"),
+    ],
+}
+
+# TF-Models (tensorflow/models, official/nlp): full names of variables in its checkpoints and in TF-Hub's SavedModels.
+TF_MODELS = {
+    "encoder": [
+        Row("word_embeddings/embeddings", "encoder/embeddings/word_embeddings"),
+        Row("position_embedding/embeddings", "encoder/embeddings/position_embeddings"),
+        Row("type_embeddings/embeddings", "encoder/embeddings/type_embeddings"),
+        *_norm("embeddings/layer_norm", "encoder/embeddings/layer_norm"),
+        *_heads("transformer/layer_{i}/self_attention/query", "encoder/block_{i}/attention/qkv", part=0),
+        *_heads("transformer/layer_{i}/self_attention/key", "encoder/block_{i}/attention/qkv", part=1),
+        *_heads("transformer/layer_{i}/self_attention/value", "encoder/block_{i}/attention/qkv", part=2),
+        *_dense(
+            "transformer/layer_{i}/self_attention/attention_output",
+            "encoder/block_{i}/attention/output",
+            operations=("split_input_heads", "keep"),
+        ),
+        *_norm("transformer/layer_{i}/self_attention_layer_norm", "encoder/block_{i}/attention_norm"),
+        *_dense("transformer/layer_{i}/intermediate", "encoder/block_{i}/intermediate"),
+        *_dense("transformer/layer_{i}/output", "encoder/block_{i}/output"),
+        *_norm("transformer/layer_{i}/output_layer_norm", "encoder/block_{i}/output_norm"),
+    ],
+    "pooler": _dense("pooler_transform", "encoder/pooler/dense"),
+    "masked_lm": [
+        *_dense("cls/predictions/transform/dense", "masked_lm/dense"),
+        *_norm("cls/predictions/transform/LayerNorm", "masked_lm/layer_norm"),
+        Row("cls/predictions/output_bias/bias", "masked_lm/bias"),
+    ],
+}
+
+# How TF-Models spelled names before 2020, and what stood before them: pattern, today's spelling.
+_TF_MODELS_SPELLINGS = (
+    (r"^.*/?cls/predictions/", "cls/predictions/"),
+    (r"^bert_model/", ""),
+    (r"^embedding_postprocessor/type_embeddings$", "type_embeddings/embeddings"),
+    (r"^embedding_postprocessor/position_embeddings$", "position_embedding/embeddings"),
+    (r"^embedding_postprocessor/layer_norm/", "embeddings/layer_norm/"),
+    (r"^encoder/layer_", "transformer/layer_"),
+    (r"/self_attention_output/", "/self_attention/attention_output/"),
+)
+
+
+def tf_models_name(name):
+    """Returns the name of one of TF-Models' variables as it is spelled today."""
+    for pattern, today in _TF_MODELS_SPELLINGS:
+        name = re.sub(pattern, today, name)
+    return name
 
 
 def todays_name(name):
@@ -92,3 +220,8 @@ def rows_for(table, groups, num_layers):
         layers = range(num_layers) if "{i}" in row.theirs else [0]
         rows += [row._replace(theirs=row.theirs.format(i=i), ours=row.ours.format(i=i)) for i in layers]
     return rows
+
+
+def heads_in(table, names):
+    """Lists the groups of a table, besides the encoder, of which at least one tensor is there."""
+    return [group for group in table if group != "encoder" and any(row.theirs in names for row in table[group])]

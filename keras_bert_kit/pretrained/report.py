@@ -39,10 +39,16 @@ class LoadReport:
             f"heads       {', '.join(self.heads) or 'none'}",
             *(f"note        {note}" for note in self.notes),
             f"assigned    {len(self.assigned)} tensors",
-            *(f"left out    {name}: {reason}" for name, reason in self.left_out.items()),
+            *(f"left out    {names}: {reason}" for reason, names in self._names_left_out()),
             *(f"sha256      {digest}  {name}" for name, digest in self.sha256.items()),
         ]
         return "\n".join(lines)
+
+    def _names_left_out(self):
+        """Pairs of a reason and the names that it holds for, the first few of them."""
+        for reason in dict.fromkeys(self.left_out.values()):
+            names = [name for name, why in self.left_out.items() if why == reason]
+            yield reason, ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
     def to_json(self):
         """Returns the report as a JSON object in one line."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from keras_bert_kit.config import BertConfig, wrote_by_hugging_face
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.names import heads_in
 from keras_bert_kit.text import BertTokenizer
 
 
@@ -138,6 +139,32 @@ def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None
     tokenizer = BertTokenizer.from_vocab_file(path, lowercase=lowercase, strip_accents=strip_accents)
     accents = "" if strip_accents is None else f", strip_accents={strip_accents}"
     return tokenizer, f"lowercase={lowercase}{accents} ({lowercase_from})"
+
+
+def usable_heads(table, names):
+    """Finds the heads whose tensors are there.
+
+    Args:
+        table: dictionary of lists of `names.Row`.
+        names: container of names of tensors.
+
+    Returns:
+        Pair of the list of groups of the table besides the encoder, and a dictionary from the names of tensors of
+        heads that are left out to the reason.
+    """
+    groups = heads_in(table, names)
+    left_out = {}
+    for head, needed in (("next_sentence", "masked_lm"), ("classifier", "pooler")):
+        if head in groups and needed not in groups:
+            reason = f"a head {head} without {needed} is not loaded yet"
+            left_out |= {row.theirs: reason for row in table[head] if row.theirs in names}
+            groups.remove(head)
+    return groups, left_out
+
+
+def numbered_classes(num_classes):
+    """Returns the names that classes have where a source does not name them: LABEL_0, LABEL_1, …."""
+    return [f"LABEL_{i}" for i in range(num_classes)]
 
 
 def _has_capitals(path):

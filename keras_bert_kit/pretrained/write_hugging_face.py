@@ -11,7 +11,7 @@ from keras_bert_kit.files import folder_written_beside, sha256_of
 from keras_bert_kit.models import BertClassifier, BertPretrainer
 from keras_bert_kit.pretrained.assign import variables_of
 from keras_bert_kit.pretrained.hugging_face import CONFIG, KIT_FILE, VOCABULARY, WEIGHTS
-from keras_bert_kit.pretrained.names import HUGGING_FACE, OPERATIONS, PARTS, rows_for
+from keras_bert_kit.pretrained.names import HUGGING_FACE, rows_for, to_theirs
 from keras_bert_kit.version import __version__
 
 # Hugging Face's names for our activations.
@@ -56,10 +56,8 @@ def tensors_of(model):
     tensors = {}
     for row in rows_for(HUGGING_FACE, ["encoder", *heads], encoder.config.num_hidden_layers):
         array = np.asarray(variables[row.ours], dtype=np.float32)
-        if row.part is not None:
-            array = np.split(array, PARTS, axis=-1)[row.part]
         in_encoder = row.ours.startswith("encoder/")
-        tensors[prefix * in_encoder + row.theirs] = np.ascontiguousarray(OPERATIONS[row.operation](array))
+        tensors[prefix * in_encoder + row.theirs] = to_theirs(row, array, encoder.config.num_attention_heads)
     return tensors
 
 
