@@ -15,6 +15,7 @@ from keras_bert_kit.pretrained.read_checkpoint import (
 from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
+    num_classes_of,
     numbered_classes,
     read_config,
     read_tokenizer,
@@ -62,7 +63,7 @@ def read(folder):
     left_out |= {name: squad for name in arrays if name.startswith("cls/squad/") and name not in left_out}
     class_names = []
     if "classifier" in heads:
-        class_names = numbered_classes(arrays.shape("output_bias")[0])
+        class_names = numbered_classes(num_classes_of(arrays, "output_bias"))
         notes.append(f"{len(class_names)} classes called LABEL_0, …: such checkpoints do not name them")
     return Source(
         arrays=arrays,

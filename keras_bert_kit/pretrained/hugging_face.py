@@ -6,13 +6,39 @@ this format too.
 
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained.hugging_face_heads import class_names_of, heads_of
-from keras_bert_kit.pretrained.names import HUGGING_FACE, HUGGING_FACE_COPIES, HUGGING_FACE_LEFT_OUT, todays_name
+from keras_bert_kit.pretrained.names import (
+    HUGGING_FACE,
+    HUGGING_FACE_COPIES,
+    HUGGING_FACE_LEFT_OUT,
+    HUGGING_FACE_TF,
+    hugging_face_tf_name,
+    todays_name,
+)
+from keras_bert_kit.pretrained.read_h5 import H5File
+from keras_bert_kit.pretrained.read_pickle import PickleFile
 from keras_bert_kit.pretrained.read_safetensors import SafetensorsFile
-from keras_bert_kit.pretrained.source import NamedArrays, Source, read_config, read_json, read_tokenizer
+from keras_bert_kit.pretrained.read_shards import Shards, files_of
+from keras_bert_kit.pretrained.source import (
+    NamedArrays,
+    Source,
+    num_classes_of,
+    read_config,
+    read_json,
+    read_tokenizer,
+)
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocab.txt"
 KIT_FILE = "kit.json"  # what our own writer adds
-FILES = f"{CONFIG}, {VOCABULARY} and {WEIGHTS}"
+INDEX, H5 = ".index.json", "tf_model.h5"
+# In the order in which Transformers prefers them. One of them is read as a whole, never a mixture of two.
+READERS = {
+    WEIGHTS: SafetensorsFile,
+    WEIGHTS + INDEX: lambda path: Shards(path, SafetensorsFile),
+    "pytorch_model.bin": PickleFile,
+    "pytorch_model.bin" + INDEX: lambda path: Shards(path, PickleFile),
+    H5: H5File,
+}
+FILES = f"{CONFIG}, {VOCABULARY} and one of {', '.join(READERS)}"
 
 
 def find(folder):
@@ -36,16 +62,19 @@ def find(folder):
         if len(paths) != 1 or ".." in paths[0]:
             raise CheckpointError(f"{folder / 'modules.json'} must name one Transformer. Received: {paths}.")
         folder = folder / paths[0]
-    if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)) and kind == "Hugging Face folder":
+    weights = _files_of_weights(folder)
+    if not (weights and (folder / CONFIG).is_file()) and kind == "Hugging Face folder":
         return None
-    if any(not (folder / name).is_file() for name in (CONFIG, WEIGHTS, VOCABULARY)):
+    if not weights or any(not (folder / name).is_file() for name in (CONFIG, VOCABULARY)):
         raise incomplete(folder)
-    return kind, folder, [folder / WEIGHTS]
+    path = folder / weights[0]
+    return kind, folder, [path, *files_of(path)] if path.name.endswith(INDEX) else [path]
 
 
 def incomplete(folder):
     """Returns the error for a folder in which files are missing; it lists them, and those that are there."""
-    missing = [name for name in (CONFIG, WEIGHTS, VOCABULARY) if not (folder / name).is_file()]
+    missing = [name for name in (CONFIG, VOCABULARY) if not (folder / name).is_file()]
+    missing += [] if _files_of_weights(folder) else [WEIGHTS]
     found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return CheckpointError(
         f"The folder {str(folder)!r} must hold {CONFIG}, {WEIGHTS} and {VOCABULARY}. Missing: {', '.join(missing)}. "
@@ -69,25 +98,36 @@ def read(folder):
     """
     config, values, notes = read_config(folder / CONFIG)
     tokenizer, note = _tokenizer_of(folder)
-    arrays = NamedArrays(SafetensorsFile(folder / WEIGHTS), todays_name)
+    weights, *others = _files_of_weights(folder)
+    table, rename = (HUGGING_FACE_TF, hugging_face_tf_name) if weights == H5 else (HUGGING_FACE, todays_name)
+    arrays = NamedArrays(READERS[weights](folder / weights), rename)
     heads, left_out = heads_of(arrays.keys(), values)
     left_out |= {name: reason for name, reason in HUGGING_FACE_LEFT_OUT.items() if name in arrays}
+    again = {name: todays_name(name.split("//")[1]) for name in arrays if "//bert." in name}
+    left_out |= dict.fromkeys(again, "the embeddings once more, for the masked-LM head")
     notes, class_names = [*notes, note], []
+    if others:
+        notes.append(f"weights from {weights} alone; {', '.join(others)}, which are there too, were not read")
     if "classifier" in heads:
-        class_names, note = class_names_of(values, arrays.shape("classifier.weight")[0])
+        class_names, note = class_names_of(values, num_classes_of(arrays, "classifier.bias"))
         notes.append(note)
     return Source(
         arrays=arrays,
-        table=HUGGING_FACE,
+        table=table,
         heads=heads,
         config=config,
         tokenizer=tokenizer,
         notes=notes,
         left_out=left_out,
-        copies=HUGGING_FACE_COPIES,
+        copies=HUGGING_FACE_COPIES | again,
         class_names=class_names,
         dropout_rate=values.get("classifier_dropout"),
     )
+
+
+def _files_of_weights(folder):
+    """The files of `READERS` that are there; the first is the one to read."""
+    return [name for name in READERS if (folder / name).is_file()]
 
 
 def _tokenizer_of(folder):

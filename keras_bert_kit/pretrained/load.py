@@ -45,8 +45,9 @@ def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
 
     Args:
         source: path of a folder; what kind it is, is found by content:
-            * Hugging Face (config.json, model.safetensors, vocab.txt), for example one written by `save_pretrained`,
-              or a sentence-transformers folder with a BERT in it;
+            * Hugging Face (config.json, vocab.txt and model.safetensors, in one file or in shards, pytorch_model.bin
+              or tf_model.h5), for example one written by `save_pretrained`, or a sentence-transformers folder with a
+              BERT in it;
             * the original BERT (bert_config.json, vocab.txt, bert_model.ckpt.*);
             * TF-Hub, a TF2 SavedModel of a BERT encoder, with or without `.mlm`;
             * TF-Models, an object checkpoint, perhaps with bert_config.json and vocab.txt.

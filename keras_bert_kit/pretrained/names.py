@@ -109,6 +109,9 @@ HUGGING_FACE = {
     "classifier": _linear("classifier", "classifier"),
 }
 
+# What Transformers' classes for TensorFlow saved: kernels are (inputs, outputs), names are brought into one spelling.
+HUGGING_FACE_TF = {group: [row._replace(operation="keep") for row in rows] for group, rows in HUGGING_FACE.items()}
+
 # What Hugging Face's files hold beside the weights: name, and why it is left out.
 HUGGING_FACE_LEFT_OUT = {
     "embeddings.position_ids": "the numbers 0, 1, 2, …, a buffer of older versions",
@@ -120,6 +123,32 @@ HUGGING_FACE_COPIES = {
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
+
+
+_HUGGING_FACE_TF_SPELLINGS = (
+    (r":0$", ""),
+    (r"^([^/]+)/tf_bert[^/]*/(.*)$", r"\1//\2"),  # the layer that holds it, the name of the model, its own name
+    (r"^(?:[^/]+//(?!bert/)|bert//)", ""),  # the masked-LM head holds the embeddings again: those keep the layer's name
+    (r"\b(?:mlm|nsp)___cls/", "cls/"),
+    (r"/layer_\._(\d+)/", r"/layer/\1/"),
+    (r"/(?:kernel|gamma|embeddings)$", "/weight"),
+    (r"/beta$", "/bias"),
+    (r"^bert/", ""),
+    (r"(?<!/)/(?!/)", "."),
+)
+
+
+def hugging_face_tf_name(path):
+    """Returns a tensor's name in today's spelling from its path in a `tf_model.h5`.
+
+    >>> hugging_face_tf_name("bert/tf_bert_model/bert/pooler/dense/kernel:0")
+    'pooler.dense.weight'
+    >>> hugging_face_tf_name("mlm___cls/tf_bert_for_masked_lm/bert/embeddings/LayerNorm/beta:0")
+    'cls//bert.embeddings.LayerNorm.bias'
+    """
+    for pattern, today in _HUGGING_FACE_TF_SPELLINGS:
+        path = re.sub(pattern, today, path)
+    return path
 
 
 # The original BERT, google-research/bert: names in its TF1 checkpoints. `output_weights` is run_classifier.py's.
@@ -202,8 +231,9 @@ def tf_models_name(name):
 
 
 def todays_name(name):
-    """Returns a tensor's name as it is spelled today: without `bert.`, and weight and bias for gamma and beta."""
-    name = name.removeprefix("bert.")
+    """Returns a tensor's name as it is spelled today: without `module.` and `bert.`, and weight and bias for gamma
+    and beta."""
+    name = name.removeprefix("module.").removeprefix("bert.")
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 

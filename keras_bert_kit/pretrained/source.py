@@ -162,6 +162,18 @@ def usable_heads(table, names):
     return groups, left_out
 
 
+def num_classes_of(arrays, bias):
+    """Returns how many classes a classifier has, from the shape of its bias.
+
+    Raises:
+        CheckpointError: The bias is missing or no vector.
+    """
+    shape = arrays.shape(bias) if bias in arrays else None
+    if shape is None or len(shape) != 1:
+        raise CheckpointError(f"A classifier must have a bias (classes,). Received: {bias}, {shape or 'missing'}.")
+    return shape[0]
+
+
 def numbered_classes(num_classes):
     """Returns the names that classes have where a source does not name them: LABEL_0, LABEL_1, …."""
     return [f"LABEL_{i}" for i in range(num_classes)]
