@@ -13,6 +13,9 @@ class BertPretrainer(keras.Model):
     Args:
         encoder: `BertEncoder`. It is used, not copied; the masked-LM head shares its word table.
         next_sentence: bool, whether there is a next-sentence head; it needs an encoder with a pooler.
+        head_activation: str, activation of the masked-LM head. Default: the encoder's, as in BERT.
+        head_epsilon: float, added to the variance in the masked-LM head's LayerNorm. Default: the encoder's, as in
+            BERT. keras-hub's pretraining has others in the head than in the encoder.
 
     Call arguments:
         inputs: dictionary of int tensors: the three (batch, sequence) that `BertEncoder` takes, and
@@ -32,7 +35,7 @@ class BertPretrainer(keras.Model):
     Source: google-research/bert, run_pretraining.py.
     """
 
-    def __init__(self, encoder, next_sentence=True, **kwargs):
+    def __init__(self, encoder, next_sentence=True, head_activation=None, head_epsilon=None, **kwargs):
         kwargs.setdefault("dtype", encoder.dtype_policy)
         super().__init__(**kwargs)
         if next_sentence and not encoder.add_pooler:
@@ -42,8 +45,8 @@ class BertPretrainer(keras.Model):
         sizes, policy = encoder.config, self.dtype_policy
         self.masked_lm = MaskedLMHead(
             encoder.embeddings,
-            sizes.hidden_act,
-            sizes.layer_norm_eps,
+            head_activation or sizes.hidden_act,
+            sizes.layer_norm_eps if head_epsilon is None else head_epsilon,
             sizes.initializer_range,
             dtype=policy,
             name="masked_lm",
@@ -73,7 +76,12 @@ class BertPretrainer(keras.Model):
     def get_config(self):
         """Returns the constructor's arguments."""
         encoder = keras.saving.serialize_keras_object(self.encoder)
-        return super().get_config() | {"encoder": encoder, "next_sentence": self.next_sentence}
+        return super().get_config() | {
+            "encoder": encoder,
+            "next_sentence": self.next_sentence,
+            "head_activation": self.masked_lm.activation,
+            "head_epsilon": self.masked_lm.epsilon,
+        }
 
     @classmethod
     def from_config(cls, config, custom_objects=None):

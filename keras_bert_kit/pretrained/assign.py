@@ -5,7 +5,7 @@ import collections
 import numpy as np
 
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.pretrained.names import their_shape, to_ours
+from keras_bert_kit.pretrained.rows import their_shape, to_ours
 
 
 def variables_of(encoder, pretrainer=None, classifier=None):

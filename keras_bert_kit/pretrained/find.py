@@ -7,11 +7,12 @@ weights, `read(folder)`, which yields a `Source`, and `FILES`, what such a folde
 from typing import NamedTuple
 
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.pretrained import google_tf1, hugging_face, tf_hub, tf_models
+from keras_bert_kit.pretrained import google_tf1, hugging_face, keras_hub, tf_hub, tf_models
 
 # In this order: a folder that holds two kinds is read as the first of them.
 FORMATS = {
     "Hugging Face": hugging_face,
+    "keras-hub": keras_hub,
     "TF-Hub SavedModel": tf_hub,
     "TF-Models checkpoint": tf_models,
     "original BERT": google_tf1,

@@ -50,7 +50,8 @@ def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
               BERT in it;
             * the original BERT (bert_config.json, vocab.txt, bert_model.ckpt.*);
             * TF-Hub, a TF2 SavedModel of a BERT encoder, with or without `.mlm`;
-            * TF-Models, an object checkpoint, perhaps with bert_config.json and vocab.txt.
+            * TF-Models, an object checkpoint, perhaps with bert_config.json and vocab.txt;
+            * keras-hub, a preset (config.json, tokenizer.json, model.weights.h5), perhaps with a task.
         allow_missing: `("pooler",)` to start from a new, random pooler where the source has none. Default: then the
             encoder has no pooler.
         sha256: str, the checksum that the file of weights must have; where the weights lie in several files, a
@@ -114,7 +115,9 @@ def _models_for(read, new_pooler, dtype):
     encoder = BertEncoder(read.config, add_pooler="pooler" in read.heads or new_pooler, dtype=dtype, name="bert")
     pretrainer = classifier = None
     if "masked_lm" in read.heads:
-        pretrainer = BertPretrainer(encoder, next_sentence="next_sentence" in read.heads, name="pretrainer")
+        pretrainer = BertPretrainer(
+            encoder, "next_sentence" in read.heads, read.head_activation, read.head_epsilon, name="pretrainer"
+        )
     if "classifier" in read.heads:
         names = read.class_names
         classifier = BertClassifier(encoder, len(names), names, read.dropout_rate, name="classifier")

@@ -1,63 +1,12 @@
 """Other people's names for the variables of BERT, and nothing else.
 
-A table is a list of rows (their name, our name, operation, part); `{i}` stands for the number of the encoder block.
-
-* The operation turns their array into ours: `keep` as it is; `transpose` for dense kernels that are stored as
-  (outputs, inputs), as PyTorch does; `split_heads` where the last axis is two, (heads, head size), and
-  `split_input_heads` where the first one is, as Keras' attention has them.
-* The part is for arrays that are one of three side by side in ours: query, key and value are columns of one kernel.
+A table is a dictionary of groups, the encoder and the heads; a group is a list of `Row` (their name, our name,
+operation, part). `{i}` in a name stands for the number of the encoder block.
 """
 
 import re
-from typing import NamedTuple
 
-import numpy as np
-
-
-class Row(NamedTuple):
-    """One tensor: its name in a file, the path of our variable, and how to get from one to the other."""
-
-    theirs: str
-    ours: str
-    operation: str = "keep"
-    part: int | None = None
-
-
-PARTS = 3  # query, key, value
-
-
-def their_shape(row, shape, num_heads):
-    """Returns the shape of a tensor in a file.
-
-    Args:
-        row: `Row`.
-        shape: tuple of ints, the shape of our variable.
-        num_heads: int, for the two operations that split heads.
-    """
-    if row.part is not None:
-        shape = (*shape[:-1], shape[-1] // PARTS)
-    if row.operation == "transpose":
-        return shape[::-1]
-    if row.operation == "split_heads":
-        return (*shape[:-1], num_heads, shape[-1] // num_heads)
-    if row.operation == "split_input_heads":
-        return (num_heads, shape[0] // num_heads, *shape[1:])
-    return shape
-
-
-def to_ours(row, array, shape):
-    """Returns the array of a tensor in a file as it is in our variable of that shape, or as one of its three parts."""
-    if row.part is not None:
-        shape = (*shape[:-1], shape[-1] // PARTS)
-    return np.transpose(array) if row.operation == "transpose" else np.reshape(array, shape)
-
-
-def to_theirs(row, array, num_heads):
-    """Returns the array of one of our variables as the tensor of a row: the reverse of `to_ours`."""
-    shape = their_shape(row, array.shape, num_heads)
-    if row.part is not None:
-        array = np.split(array, PARTS, axis=-1)[row.part]
-    return np.ascontiguousarray(np.transpose(array) if row.operation == "transpose" else np.reshape(array, shape))
+from keras_bert_kit.pretrained.rows import Row
 
 
 def _dense(theirs, ours, part=None, operations=("keep", "keep"), names=("/kernel", "/bias")):
@@ -235,6 +184,45 @@ def todays_name(name):
     and beta."""
     name = name.removeprefix("module.").removeprefix("bert.")
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+# keras-hub: paths in the HDF5 files of a preset; `task:` stands before those of the task's own file.
+_BLOCK = "layers/transformer_encoder_{i}"
+_SPLIT = ("split_heads", "split_heads")
+_VARS = ("/vars/0", "/vars/1")
+KERAS_HUB = {
+    "encoder": [
+        Row("layers/reversible_embedding/vars/0", "encoder/embeddings/word_embeddings"),
+        Row("layers/position_embedding/vars/0", "encoder/embeddings/position_embeddings"),
+        Row("layers/embedding/vars/0", "encoder/embeddings/type_embeddings"),
+        *_norm("layers/layer_normalization", "encoder/embeddings/layer_norm", _VARS),
+        *_dense(f"{_BLOCK}/_self_attention_layer/query_dense", "encoder/block_{i}/attention/qkv", 0, _SPLIT, _VARS),
+        *_dense(f"{_BLOCK}/_self_attention_layer/key_dense", "encoder/block_{i}/attention/qkv", 1, _SPLIT, _VARS),
+        *_dense(f"{_BLOCK}/_self_attention_layer/value_dense", "encoder/block_{i}/attention/qkv", 2, _SPLIT, _VARS),
+        *_dense(
+            f"{_BLOCK}/_self_attention_layer/output_dense",
+            "encoder/block_{i}/attention/output",
+            operations=("split_input_heads", "keep"),
+            names=_VARS,
+        ),
+        *_norm(f"{_BLOCK}/_self_attention_layer_norm", "encoder/block_{i}/attention_norm", _VARS),
+        *_dense(f"{_BLOCK}/_feedforward_intermediate_dense", "encoder/block_{i}/intermediate", names=_VARS),
+        *_dense(f"{_BLOCK}/_feedforward_output_dense", "encoder/block_{i}/output", names=_VARS),
+        *_norm(f"{_BLOCK}/_feedforward_layer_norm", "encoder/block_{i}/output_norm", _VARS),
+    ],
+    "pooler": _dense("layers/dense", "encoder/pooler/dense", names=_VARS),
+    "masked_lm": [
+        *_dense("task:layers/masked_lm_head/_intermediate_dense", "masked_lm/dense", names=_VARS),
+        *_norm("task:layers/masked_lm_head/_intermediate_layer_norm", "masked_lm/layer_norm", _VARS),
+        Row("task:layers/masked_lm_head/vars/0", "masked_lm/bias"),
+    ],
+    "classifier": _dense("task:layers/dense", "classifier", names=_VARS),
+}
+
+
+def keras_hub_name(path):
+    """Returns the path of a dataset of keras-hub with a number for the first block too, which has none there."""
+    return path.replace("layers/transformer_encoder/", "layers/transformer_encoder_0/")
 
 
 def rows_for(table, groups, num_layers):

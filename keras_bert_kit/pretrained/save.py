@@ -19,7 +19,8 @@ def save_pretrained(model, path, *, tokenizer, format="hf"):
             Transformers opens too, with kit.json beside: versions, class names and the sha256 of every file.
 
     Raises:
-        ValueError: Unknown format, another kind of model, or a tokenizer with more words than the word table has rows.
+        ValueError: Unknown format, another kind of model, a masked-LM head with an activation or epsilon of its own,
+            or a tokenizer with more words than the word table has rows.
         FileExistsError: There is something at `path` already.
     """
     if format not in _WRITERS:
@@ -29,7 +30,15 @@ def save_pretrained(model, path, *, tokenizer, format="hf"):
             "model must be a BertEncoder, BertClassifier or BertPretrainer. "
             f"Received: a {type(model).__name__}. Save other Keras models with model.save('name.keras')."
         )
-    rows = getattr(model, "encoder", model).config.vocab_size
+    sizes = getattr(model, "encoder", model).config
+    if isinstance(model, BertPretrainer):
+        head, encoder = (model.masked_lm.activation, model.masked_lm.epsilon), (sizes.hidden_act, sizes.layer_norm_eps)
+        if head != encoder:
+            raise ValueError(
+                "model must have one activation and epsilon, since the format has one field for each. Received: "
+                f"{head} in the masked-LM head, {encoder} in the encoder. Save model.encoder, or the model as .keras."
+            )
+    rows = sizes.vocab_size
     if tokenizer.vocab_size > rows:
         raise ValueError(
             "tokenizer must not have more words than the model's word table has rows. "

@@ -26,6 +26,8 @@ class Source:
         copies: dictionary from names that are left out as copies to the names that they must equal.
         class_names: list of str, names of the classifier's classes; empty without a classifier.
         dropout_rate: float, probability of dropping in the classifier, or None for the encoder's.
+        head_activation: str, activation of the masked-LM head, or None for the encoder's.
+        head_epsilon: float, epsilon of the masked-LM head's LayerNorm, or None for the encoder's.
     """
 
     arrays: Mapping
@@ -38,6 +40,8 @@ class Source:
     copies: dict
     class_names: list = dataclasses.field(default_factory=list)
     dropout_rate: float | None = None
+    head_activation: str | None = None
+    head_epsilon: float | None = None
 
 
 class NamedArrays(Mapping):

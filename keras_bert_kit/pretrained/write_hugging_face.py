@@ -11,7 +11,8 @@ from keras_bert_kit.files import folder_written_beside, sha256_of
 from keras_bert_kit.models import BertClassifier, BertPretrainer
 from keras_bert_kit.pretrained.assign import variables_of
 from keras_bert_kit.pretrained.hugging_face import CONFIG, KIT_FILE, VOCABULARY, WEIGHTS
-from keras_bert_kit.pretrained.names import HUGGING_FACE, rows_for, to_theirs
+from keras_bert_kit.pretrained.names import HUGGING_FACE, rows_for
+from keras_bert_kit.pretrained.rows import to_theirs
 from keras_bert_kit.version import __version__
 
 # Hugging Face's names for our activations.
