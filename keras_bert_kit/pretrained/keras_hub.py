@@ -85,9 +85,8 @@ def read(folder):
         if activation != "linear":
             notes.append(f"the classifier gives logits, before the activation {activation} that {TASK} names")
     if "masked_lm" in heads:
-        notes.append(
-            f"masked-LM head: {_HEAD_ACTIVATION}, epsilon {_HEAD_EPSILON:g} (by rule: keras-hub's MaskedLMHead)"
-        )
+        head = f"{_HEAD_ACTIVATION}, epsilon {_HEAD_EPSILON:g}"
+        notes.append(f"masked-LM head: {head} (by rule: MaskedLMHead of keras-hub)")
     return Source(
         arrays=arrays,
         table=KERAS_HUB,
