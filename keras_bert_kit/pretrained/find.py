@@ -4,10 +4,14 @@ Each format is a module with `find(folder)`, which says whether the folder is on
 weights, `read(folder)`, which yields a `Source`, and `FILES`, what such a folder holds.
 """
 
+import contextlib
+import tempfile
+from pathlib import Path
 from typing import NamedTuple
 
-from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.errors import CheckpointError, KitError
 from keras_bert_kit.pretrained import google_tf1, hugging_face, keras_hub, tf_hub, tf_models
+from keras_bert_kit.pretrained.archive import is_archive, unpack
 
 # In this order: a folder that holds two kinds is read as the first of them.
 FORMATS = {
@@ -27,12 +31,76 @@ class Found(NamedTuple):
         path: `pathlib.Path`, what the format's `read` takes.
         weights: list of `pathlib.Path`, the files that hold the weights.
         format: the module of the format.
+        notes: tuple of str for the report, on how it was found.
     """
 
     kind: str
     path: object
     weights: list
     format: object
+    notes: tuple = ()
+
+
+@contextlib.contextmanager
+def located(path):
+    """Yields what was found at a path: a folder, or an archive of one, which is unpacked for the time of the block.
+
+    Args:
+        path: `pathlib.Path`.
+
+    Returns:
+        Context manager of a `Found`.
+
+    Raises:
+        CheckpointError: See `find_source`; or the archive is refused, or holds no model or several.
+    """
+    if not is_archive(path):
+        yield find_source(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="keras_bert_kit-", ignore_cleanup_errors=True) as folder:
+        try:
+            skipped = unpack(path, Path(folder))
+            found = _the_one_below(Path(folder))
+            notes = [f"unpacked from an archive, the model in {str(found.path.relative_to(folder))!r}"]
+            notes += [f"{skipped} side files of a Mac in the archive were ignored"] if skipped else []
+            yield found._replace(kind=f"{found.kind}, in an archive", notes=tuple(notes))
+        except KitError as error:  # the folder is gone when the message is read: it names the archive instead
+            raise type(error)(str(error).replace(folder, str(path))) from None
+
+
+def _the_one_below(folder):
+    """The only model in a folder or below it."""
+    found, faults, waiting = [], [], [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            one = _found_in(here)
+        except CheckpointError as error:
+            faults.append(error)
+            continue
+        if one:
+            found.append(one)
+        else:
+            waiting += sorted(path for path in here.iterdir() if path.is_dir())
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(sorted(str(one.path.relative_to(folder)) for one in found))
+        raise CheckpointError(
+            f"An archive must hold one model. Received: {names} in {folder}. Unpack it, and load one."
+        )
+    if faults:
+        raise faults[0]
+    files = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file()]
+    inside = ", ".join(files[:12]) or "nothing"
+    raise CheckpointError(f"The archive {str(folder)!r} must hold a BERT. Found: {inside}. {kinds()}")
+
+
+def _found_in(folder):
+    for module in FORMATS.values():
+        if found := module.find(folder):
+            return Found(*found, format=module)
+    return None
 
 
 def find_source(folder):
@@ -53,12 +121,12 @@ def find_source(folder):
             f"source must be a folder with {hugging_face.CONFIG}, {hugging_face.VOCABULARY} and weights, or of another "
             f"kind that is read. Received: {str(folder)!r} ({what}). {kinds()}"
         )
-    for module in FORMATS.values():
-        if found := module.find(folder):
-            return Found(*found, format=module)
+    if found := _found_in(folder):
+        return found
     raise CheckpointError(f"{hugging_face.incomplete(folder)} Or give a folder of another kind. {kinds()}")
 
 
 def kinds():
     """Returns a sentence that lists the kinds of sources and their files."""
-    return "What is read: " + "; ".join(f"{name} ({module.FILES})" for name, module in FORMATS.items()) + "."
+    formats = "; ".join(f"{name} ({module.FILES})" for name, module in FORMATS.items())
+    return f"What is read: {formats}; or a .tar.gz or .zip of one."

@@ -9,7 +9,7 @@ from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.files import sha256_of
 from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
 from keras_bert_kit.pretrained.assign import assign, variables_of
-from keras_bert_kit.pretrained.find import find_source
+from keras_bert_kit.pretrained.find import located
 from keras_bert_kit.pretrained.hugging_face import KIT_FILE
 from keras_bert_kit.pretrained.names import rows_for
 from keras_bert_kit.pretrained.report import LoadReport
@@ -44,7 +44,7 @@ def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
     """Loads pretrained weights, a tokenizer and the heads that are there, or says why not.
 
     Args:
-        source: path of a folder; what kind it is, is found by content:
+        source: path of a folder, or of a .tar.gz or .zip of one; what kind it is, is found by content:
             * Hugging Face (config.json, vocab.txt and model.safetensors, in one file or in shards, pytorch_model.bin
               or tf_model.h5), for example one written by `save_pretrained`, or a sentence-transformers folder with a
               BERT in it;
@@ -54,8 +54,8 @@ def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
             * keras-hub, a preset (config.json, tokenizer.json, model.weights.h5), perhaps with a task.
         allow_missing: `("pooler",)` to start from a new, random pooler where the source has none. Default: then the
             encoder has no pooler.
-        sha256: str, the checksum that the file of weights must have; where the weights lie in several files, a
-            dictionary from file name to checksum. Default: not compared.
+        sha256: str, the checksum that the archive or the file of weights must have; where the weights lie in several
+            files, a dictionary from file name to checksum. Default: not compared.
         dtype: str or dtype policy of the models, for example `"mixed_bfloat16"`. Default: Keras' global policy.
 
     Returns:
@@ -73,11 +73,19 @@ def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
     """
     if unknown := set(allow_missing) - {"pooler"}:
         raise ValueError(f"allow_missing may hold 'pooler' only. Received: {sorted(unknown)}.")
-    found = find_source(Path(source))
+    path = Path(source)
+    if path.is_file() and isinstance(sha256, str):  # an archive: it is compared as it is, before it is opened
+        _require_sums(path.parent, {path.name: sha256}, {path.name: sha256_of(path)})
+        sha256 = None
+    with located(path) as found:
+        return _load(source, found, allow_missing, sha256, dtype)
+
+
+def _load(source, found, allow_missing, sha256, dtype):
     checksums = _checked_sums(found, sha256)  # before anything in the files is believed
     read = found.format.read(found.path)
     _require_room(read, found.path)
-    notes = [*read.notes, *_notes_on_vocabulary(read, found.path)]
+    notes = [*found.notes, *read.notes, *_notes_on_vocabulary(read, found.path)]
 
     # Everything is made, then filled in one step that changes all variables or none.
     new_pooler = "pooler" in allow_missing and "pooler" not in read.heads
@@ -153,13 +161,17 @@ def _checked_sums(found, expected):
         expected = {found.weights[0].name: expected}
     recorded |= expected or {}
     checksums |= {name: sha256_of(found.path / name) for name in recorded if (found.path / name).is_file()}
+    _require_sums(found.path, recorded, checksums)
+    return checksums
+
+
+def _require_sums(folder, recorded, checksums):
     for name, digest in recorded.items():
         if checksums.get(name) != digest:
             raise CheckpointError(
-                f"{found.path / name} must be the file that was recorded, with sha256 {digest}. "
+                f"{folder / name} must be the file that was recorded, with sha256 {digest}. "
                 f"Received: {checksums.get(name, 'no such file')}. It was changed or damaged since; fetch it again."
             )
-    return checksums
 
 
 def _notes_on_vocabulary(read, path):
