@@ -62,6 +62,35 @@ def google_array(name, array):
 
 def write_tf_models_checkpoint(path, *, name_of=lambda name: name, extra=None):
     """Writes an object checkpoint whose variables have TF-Models' names, under attributes that say nothing."""
+    arrays, tensors, config = tf_models_arrays()
+    root = tf.Module()
+    root.part = tf.Module()
+    root.part.variables_in_order = [tf.Variable(array, name=name_of(name)) for name, array in arrays.items()]
+    path.mkdir(parents=True, exist_ok=True)
+    tf.train.Checkpoint(model=root, **(extra or {})).save(str(path / "ckpt"))
+    return tensors, config
+
+
+def write_saved_model(path, *, lowercase=True, vocabulary=True):
+    """Writes a SavedModel with the attributes that TF-Hub's BERT has; its only graph divides by zero."""
+    arrays, tensors, config = tf_models_arrays()
+    root = tf.Module()
+    root.in_order = [tf.Variable(array, name=name) for name, array in arrays.items() if "cls/" not in name]
+    root.mlm = tf.Module()
+    root.mlm.in_order = [tf.Variable(array, name=name) for name, array in arrays.items() if "cls/" in name]
+    root.do_lower_case = tf.Variable(lowercase, trainable=False)
+    path.mkdir(parents=True, exist_ok=True)
+    if vocabulary:
+        (path / "words.txt").write_text("".join(f"{token}\n" for token in VOCABULARY), encoding="utf-8")
+        root.vocab_file = tf.saved_model.Asset(str(path / "words.txt"))
+    root.graph = tf.function(lambda x: 1 // tf.zeros_like(x), [tf.TensorSpec((None, None), tf.int32)])
+    tf.saved_model.save(root, str(path))
+    (path / "words.txt").unlink(missing_ok=True)
+    return tensors, config
+
+
+def tf_models_arrays():
+    """{TF-Models' name: array} of a fake BERT with a masked-LM head, and what the writers return."""
     tensors, config = fake_bert(("mlm",))
     arrays = {}
     for name, array in tensors.items():
@@ -86,11 +115,5 @@ def write_tf_models_checkpoint(path, *, name_of=lambda name: name, extra=None):
             array = array.reshape(*array.shape[:-1], heads, -1)
         if name.endswith("attention_output/kernel"):
             array = array.reshape(heads, -1, array.shape[-1])
-        arrays[name_of(name)] = array
-    root = tf.Module()
-    root.part = tf.Module()
-    root.part.variables_in_order = [tf.Variable(array, name=name) for name, array in arrays.items()]
-    checkpoint = tf.train.Checkpoint(model=root, **(extra or {}))
-    path.mkdir(parents=True, exist_ok=True)
-    checkpoint.save(str(path / "ckpt"))
-    return tensors, config
+        arrays[name] = array
+    return arrays, tensors, config

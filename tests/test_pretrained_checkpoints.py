@@ -6,7 +6,14 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
-from fake_checkpoints import google_array, google_name, save_arrays, write_google_folder, write_tf_models_checkpoint
+from fake_checkpoints import (
+    google_array,
+    google_name,
+    save_arrays,
+    write_google_folder,
+    write_saved_model,
+    write_tf_models_checkpoint,
+)
 from reference import Reference
 
 from keras_bert_kit.errors import CheckpointError
@@ -162,6 +169,20 @@ def test_an_object_checkpoint_of_something_else_is_refused(tmp_path):
         CheckpointError, match="must hold the tensors of a BERT encoder.*Received: save_counter, weight"
     ):
         load_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_a_saved_model_equals_numpy_and_its_graph_is_not_run(tmp_path, lowercase):
+    tensors, config = write_saved_model(tmp_path, lowercase=lowercase)
+    bert = load_pretrained(tmp_path)
+    require_equal_pretrainer(bert, tensors, config, ("mlm_logits", "pooled_output"))
+    assert bert.report.kind == "TF-Hub SavedModel" and bert.report.heads == ("pooler", "masked_lm")
+    assert bert.tokenizer.lowercase == lowercase and bert.tokenizer.vocab_size == config["vocab_size"]
+
+
+def test_a_saved_model_without_vocabulary_has_no_tokenizer(tmp_path):
+    write_saved_model(tmp_path, vocabulary=False)
+    assert load_pretrained(tmp_path).tokenizer is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Which format a source has is found by content; what is none of them is refused with a list of those that are read."""
 
+import json
+
 import pytest
 from fake_checkpoints import write_google_folder
 from fake_weights import write_hf_folder
@@ -31,3 +33,19 @@ def test_one_checksum_for_weights_in_several_files_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must be a dictionary.*one checksum for bert_model.ckpt.data-00000-of-00001"):
         load_pretrained(tmp_path, sha256="0" * 64)
     load_pretrained(tmp_path, sha256=load_pretrained(tmp_path).report.sha256)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"id2label": ["a", "b", "c"]}, "id2label must be a JSON object. Received: .'a'"),
+        ({"classifier_dropout": "0.1"}, "classifier_dropout must be a number from 0 to below 1. Received: '0.1'"),
+        ({"classifier_dropout": 1}, "from 0 to below 1. Received: 1"),
+    ],
+)
+def test_settings_of_another_type_are_refused(tmp_path, values, message):
+    write_hf_folder(tmp_path, heads=("classifier",), **values)
+    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "config.json").write_text(json.dumps(config | values), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=message):
+        load_pretrained(tmp_path)

@@ -97,6 +97,9 @@ def test_presets_of_other_models_and_incomplete_ones_are_refused(tmp_path):
     write_json(tmp_path / "m/config.json", config)
     with pytest.raises(CheckpointError, match="config.json must say num_heads. Received: vocabulary_size"):
         load_pretrained(tmp_path / "m")
+    write_json(tmp_path / "m/config.json", {"class_name": "BertBackbone", "config": [1]})
+    with pytest.raises(CheckpointError, match="config.json: config must be a JSON object. Received: .1"):
+        load_pretrained(tmp_path / "m")
     (tmp_path / "m/tokenizer.json").unlink()
     with pytest.raises(CheckpointError, match="must hold config.json.*Missing: tokenizer.json"):
         load_pretrained(tmp_path / "m")

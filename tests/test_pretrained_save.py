@@ -77,6 +77,8 @@ def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path):
         save_pretrained(model, tmp_path / "m", tokenizer=tokenizer, format="zip")
     with pytest.raises(ValueError, match="must be a BertEncoder, BertClassifier or BertPretrainer.*a BertTokenizer"):
         save_pretrained(tokenizer, tmp_path / "m", tokenizer=tokenizer)
+    with pytest.raises(ValueError, match="tokenizer must be a BertTokenizer. Received: a NoneType"):
+        save_pretrained(model, tmp_path / "m", tokenizer=None)
     with pytest.raises(ValueError, match="not have more words than the model's word table has rows"):
         save_pretrained(model, tmp_path / "m", tokenizer=BertTokenizer([*VOCABULARY, "more"]))
     assert not list(tmp_path.iterdir())

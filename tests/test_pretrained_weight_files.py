@@ -30,9 +30,10 @@ def require_equal(one, two):
 # Pickles
 
 
+@pytest.mark.parametrize("heads", [("mlm", "nsp"), ("classifier",)])
 @pytest.mark.parametrize("old_format", [False, True])
-def test_a_pickle_gives_the_weights_of_the_safetensors_file(tmp_path, old_format):
-    tensors, _ = write_hf_folder(tmp_path, old_names=True)
+def test_a_pickle_gives_the_weights_of_the_safetensors_file(tmp_path, old_format, heads):
+    tensors, _ = write_hf_folder(tmp_path, heads=heads, old_names=True)
     expected = load_pretrained(tmp_path)
     (tmp_path / SAFE).unlink()
     tensors = {f"module.{name}": array for name, array in tensors.items()}
@@ -170,6 +171,17 @@ def test_shards_load_as_one_file_does(tmp_path):
     bert = load_pretrained(tmp_path)
     require_equal(bert, expected)
     assert list(bert.report.sha256) == [INDEX, "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+
+
+def test_shards_of_pytorch_load_too(tmp_path):
+    tensors, _ = write_hf_folder(tmp_path)
+    expected = load_pretrained(tmp_path)
+    (tmp_path / SAFE).unlink()
+    places = {name: f"pytorch_model-0000{number % 2 + 1}-of-00002.bin" for number, name in enumerate(tensors)}
+    for file in set(places.values()):
+        write_torch(tmp_path / file, {name: tensors[name] for name in tensors if places[name] == file})
+    (tmp_path / f"{TORCH}.index.json").write_text(json.dumps({"weight_map": places}), encoding="utf-8")
+    require_equal(load_pretrained(tmp_path), expected)
 
 
 def test_an_absent_shard_is_named_before_anything_is_read(tmp_path):

@@ -22,6 +22,7 @@ from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
     num_classes_of,
+    rate_in,
     read_config,
     read_json,
     read_tokenizer,
@@ -121,7 +122,7 @@ def read(folder):
         left_out=left_out,
         copies=HUGGING_FACE_COPIES | again,
         class_names=class_names,
-        dropout_rate=values.get("classifier_dropout"),
+        dropout_rate=rate_in(values, "classifier_dropout", folder / CONFIG),
     )
 
 

@@ -1,7 +1,7 @@
 """What tensors and `config.json` of Hugging Face say about the heads of a model, and the names of its classes."""
 
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.pretrained.source import numbered_classes
+from keras_bert_kit.pretrained.source import numbered_classes, object_in
 
 # Architectures whose `classifier` is another head than ours, and is left out with this reason.
 _OTHER_HEADS = {
@@ -22,7 +22,8 @@ def heads_of(names, values):
         Pair of the list of groups of `names.HUGGING_FACE` besides the encoder, and a dictionary from the names of
         tensors of heads that are left out to the reason.
     """
-    architecture = (values.get("architectures") or [""])[0]
+    architectures = values.get("architectures")
+    architecture = architectures[0] if isinstance(architectures, list) and architectures else ""
     groups = [
         group
         for group, name in (
@@ -60,7 +61,7 @@ def class_names_of(values, num_classes):
     Raises:
         CheckpointError: There are more names than classes, so labels would fall out of range.
     """
-    id2label = values.get("id2label") or {}
+    id2label = object_in(values, "id2label", "config.json")
     names = [str(id2label[key]) for key in sorted(id2label, key=lambda key: (len(str(key)), str(key)))]
     if len(names) > num_classes:
         raise CheckpointError(

@@ -15,6 +15,8 @@ from keras_bert_kit.pretrained.source import (
     Source,
     num_classes_of,
     numbered_classes,
+    object_in,
+    rate_in,
     read_json,
     read_tokenizer,
     usable_heads,
@@ -68,8 +70,8 @@ def read(folder):
         ConfigError: config.json describes no BERT.
         VocabularyError: The vocabulary is not one.
     """
-    config, notes = _config_of(read_json(folder / CONFIG).get("config") or {})
-    settings = read_json(folder / TOKENIZER).get("config") or {}
+    config, notes = _config_of(_settings_in(folder / CONFIG))
+    settings = _settings_in(folder / TOKENIZER)
     tokenizer, note = read_tokenizer(
         folder / VOCABULARY, settings.get("lowercase"), f"lowercase in {TOKENIZER}", settings.get("strip_accents")
     )
@@ -79,8 +81,8 @@ def read(folder):
     notes, class_names, dropout_rate = [*notes, note], [], None
     if "classifier" in heads:
         class_names = numbered_classes(num_classes_of(arrays, "task:layers/dense/vars/1"))
-        task = read_json(folder / TASK).get("config") if (folder / TASK).is_file() else {}
-        activation, dropout_rate = task.get("activation", "linear"), task.get("dropout")
+        task = _settings_in(folder / TASK) if (folder / TASK).is_file() else {}
+        activation, dropout_rate = task.get("activation", "linear"), rate_in(task, "dropout", folder / TASK)
         notes.append(f"{len(class_names)} classes called LABEL_0, …: presets do not name them")
         if activation != "linear":
             notes.append(f"the classifier gives logits, before the activation {activation} that {TASK} names")
@@ -101,6 +103,11 @@ def read(folder):
         head_activation=_HEAD_ACTIVATION,
         head_epsilon=_HEAD_EPSILON,
     )
+
+
+def _settings_in(path):
+    """The arguments of the constructor that a file of Keras says."""
+    return object_in(read_json(path), "config", path)
 
 
 def _config_of(values):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
 from keras_bert_kit.pretrained.write_hugging_face import write_hugging_face
+from keras_bert_kit.text import BertTokenizer
 
 _WRITERS = {"hf": write_hugging_face}
 
@@ -38,6 +39,11 @@ def save_pretrained(model, path, *, tokenizer, format="hf"):
                 "model must have one activation and epsilon, since the format has one field for each. Received: "
                 f"{head} in the masked-LM head, {encoder} in the encoder. Save model.encoder, or the model as .keras."
             )
+    if not isinstance(tokenizer, BertTokenizer):
+        raise ValueError(
+            f"tokenizer must be a BertTokenizer. Received: a {type(tokenizer).__name__}. Where a source has no "
+            "vocabulary, make one with BertTokenizer.from_vocab_file."
+        )
     rows = sizes.vocab_size
     if tokenizer.vocab_size > rows:
         raise ValueError(

@@ -98,6 +98,30 @@ def read_json(path):
     return values
 
 
+def object_in(values, key, path):
+    """Returns the object under a key of a JSON object, or an empty one where there is none.
+
+    Raises:
+        CheckpointError: There is something else.
+    """
+    inner = values.get(key)
+    if inner is not None and not isinstance(inner, dict):
+        raise CheckpointError(f"{path}: {key} must be a JSON object. Received: {inner!r:.80}.")
+    return inner or {}
+
+
+def rate_in(values, key, path):
+    """Returns the probability under a key of a JSON object, or None where there is none.
+
+    Raises:
+        CheckpointError: There is something else.
+    """
+    rate = values.get(key)
+    if rate is not None and not (type(rate) in (int, float) and 0 <= rate < 1):
+        raise CheckpointError(f"{path}: {key} must be a number from 0 to below 1. Received: {rate!r:.80}.")
+    return rate
+
+
 def read_config(path):
     """Reads Google's `bert_config.json` or Hugging Face's `config.json`.
 
