@@ -1,6 +1,7 @@
 """Which format a source has is found by content; what is none of them is refused with a list of those that are read."""
 
 import json
+import zipfile
 
 import pytest
 from fake_checkpoints import write_google_folder
@@ -49,3 +50,24 @@ def test_settings_of_another_type_are_refused(tmp_path, values, message):
     (tmp_path / "config.json").write_text(json.dumps(config | values), encoding="utf-8")
     with pytest.raises(CheckpointError, match=message):
         load_pretrained(tmp_path)
+
+
+def test_checksums_of_files_elsewhere_are_refused(tmp_path):
+    write_hf_folder(tmp_path / "m")
+    for sums, message in (
+        ({"../other": "0"}, "must be of files in .*Received: ../other"),
+        ([1], "sha256 must be a JSON"),
+    ):
+        (tmp_path / "m/kit.json").write_text(json.dumps({"sha256": sums}), encoding="utf-8")
+        with pytest.raises(CheckpointError, match=message):
+            load_pretrained(tmp_path / "m")
+
+
+def test_a_keras_file_is_refused_with_the_way_to_open_it(tmp_path):
+    with zipfile.ZipFile(tmp_path / "m.keras", "w") as archive:
+        archive.writestr("config.json", json.dumps({"class_name": "BertClassifier"}))
+        archive.writestr("model.weights.h5", b"")
+    with pytest.raises(
+        CheckpointError, match="Received: 'BertClassifier'.*m.keras/config.json.*keras.saving.load_model"
+    ):
+        load_pretrained(tmp_path / "m.keras")

@@ -55,7 +55,10 @@ def find(folder):
         return None
     name = read_json(folder / CONFIG).get("class_name")
     if name != "BertBackbone":
-        raise CheckpointError(f"A keras-hub preset must hold a BertBackbone. Received: {name!r} in {folder / CONFIG}.")
+        raise CheckpointError(
+            f"A keras-hub preset must hold a BertBackbone. Received: {name!r} in {folder / CONFIG}. "
+            "Open .keras files with keras.saving.load_model."
+        )
     if missing := [name for name in (TOKENIZER, VOCABULARY) if not (folder / name).is_file()]:
         raise CheckpointError(f"The folder {str(folder)!r} must hold {FILES}. Missing: {', '.join(missing)}.")
     weights = [folder / name for name in (WEIGHTS, TASK_WEIGHTS) if (folder / name).is_file()]

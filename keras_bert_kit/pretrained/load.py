@@ -13,7 +13,7 @@ from keras_bert_kit.pretrained.find import located
 from keras_bert_kit.pretrained.hugging_face import KIT_FILE
 from keras_bert_kit.pretrained.names import rows_for
 from keras_bert_kit.pretrained.report import LoadReport
-from keras_bert_kit.pretrained.source import read_json
+from keras_bert_kit.pretrained.source import object_in, read_json
 from keras_bert_kit.text import BertTokenizer
 
 _SPARE_NUMBERS = 1 << 24  # 64 MB of float32: how much larger than its file a model may be before it is looked into
@@ -151,7 +151,7 @@ def _checked_sums(found, expected):
     checksums = {path.name: sha256_of(path) for path in found.weights}
     recorded = {}
     if (found.path / KIT_FILE).is_file():
-        recorded = read_json(found.path / KIT_FILE).get("sha256", {})
+        recorded = object_in(read_json(found.path / KIT_FILE), "sha256", found.path / KIT_FILE)
     if isinstance(expected, str):
         if len(found.weights) > 1:
             raise ValueError(
@@ -160,6 +160,8 @@ def _checked_sums(found, expected):
             )
         expected = {found.weights[0].name: expected}
     recorded |= expected or {}
+    if elsewhere := [name for name in recorded if Path(name).name != name]:
+        raise CheckpointError(f"Checksums must be of files in {found.path}. Received: {', '.join(elsewhere)}.")
     checksums |= {name: sha256_of(found.path / name) for name in recorded if (found.path / name).is_file()}
     _require_sums(found.path, recorded, checksums)
     return checksums

@@ -50,7 +50,7 @@ def read(folder):
 def arrays_of(checkpoint):
     """Returns the arrays of a `CheckpointFile` under today's names of TF-Models' variables."""
     names = checkpoint.variable_names()
-    # Our names say which head it is only by the path of attributes: the variables are called as those of the encoder.
+    # Variables of a next-sentence head are called as those of other layers: their key alone says what they belong to.
     return NamedArrays(checkpoint, lambda key: key if key.startswith("next_sentence") else tf_models_name(names[key]))
 
 
