@@ -180,6 +180,17 @@ def test_a_saved_model_equals_numpy_and_its_graph_is_not_run(tmp_path, lowercase
     assert bert.tokenizer.lowercase == lowercase and bert.tokenizer.vocab_size == config["vocab_size"]
 
 
+def test_the_vocabulary_of_a_saved_model_must_lie_in_its_assets(tmp_path):
+    write_saved_model(tmp_path)
+    (tmp_path / "assets/words.txt").rename(tmp_path / "words.txt")
+    with pytest.raises(CheckpointError, match="The vocabulary must be a file in .*assets. Received: 'words.txt'"):
+        load_pretrained(tmp_path)
+    model = (tmp_path / "saved_model.pb").read_bytes()
+    (tmp_path / "saved_model.pb").write_bytes(model.replace(b"words.txt", b"../w.txt/"))
+    with pytest.raises(CheckpointError, match="Received: '../w.txt/'"):
+        load_pretrained(tmp_path)
+
+
 def test_a_saved_model_without_vocabulary_has_no_tokenizer(tmp_path):
     write_saved_model(tmp_path, vocabulary=False)
     assert load_pretrained(tmp_path).tokenizer is None
@@ -216,6 +227,11 @@ def test_what_a_saved_model_says_of_itself(shared, tmp_path):
     (folder / "keras_metadata.pb").write_bytes(metadata.replace(b"Text>gelu", b"Text>mish"))
     with pytest.raises(CheckpointError, match="inner_activation must be one of .*Received: Text>mish"):
         load_pretrained(folder)
+    (folder / "keras_metadata.pb").write_bytes(metadata.replace(b'"norm_epsilon": 1e-12', b'"norm_epsilon": 1e-10', 1))
+    with pytest.raises(CheckpointError, match="all layers must have one norm_epsilon. Received: .1e-12, 1e-10."):
+        load_pretrained(folder)
+    (folder / "keras_metadata.pb").write_bytes(metadata.replace(b'"norm_epsilon": 1e-12', b'"norm_epsilon": 1e-10'))
+    assert load_pretrained(folder).config.layer_norm_eps == 1e-10
     (folder / "keras_metadata.pb").unlink()
     notes = load_pretrained(folder).report.notes
     assert "hidden_act=gelu_tanh (by rule: the GELU of TF-Models is the tanh form)" in notes

@@ -22,11 +22,10 @@ FILES = f"{MODEL}, variables/ and assets/"
 _LOWERCASE = "do_lower_case"
 # TF-Models registers its activations under "Text"; its "gelu" is the tanh form.
 _ACTIVATIONS = {"Text>gelu": "gelu_tanh", "gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"}
-_FIELDS = {
-    "hidden_act": "inner_activation",
-    "layer_norm_eps": "norm_epsilon",
-    "hidden_dropout_prob": "output_dropout",
-    "attention_probs_dropout_prob": "attention_dropout",
+_NUMBERS = {
+    "norm_epsilon": "layer_norm_eps",
+    "output_dropout": "hidden_dropout_prob",
+    "attention_dropout": "attention_probs_dropout_prob",
 }
 
 
@@ -61,33 +60,29 @@ def read(folder):
     config, notes = config_from_shapes(arrays, _settings_in(folder / METADATA))
     tokenizer = None
     if vocabulary := _vocabulary_of(folder):
-        lowercase = bool(arrays[_LOWERCASE]) if _LOWERCASE in arrays else None
+        said = _LOWERCASE in arrays and arrays.shape(_LOWERCASE) == ()
+        lowercase = bool(arrays[_LOWERCASE]) if said else None
         tokenizer, note = read_tokenizer(vocabulary, lowercase, f"the variable {_LOWERCASE} of the SavedModel")
         notes = [*notes, note]
     return source_of(arrays, config, tokenizer, notes, settings=[_LOWERCASE])
 
 
 def _settings_in(path):
-    """The fields of `BertConfig` that the layers' settings say, where all layers say the same."""
+    """The fields of `BertConfig` that the settings of the layers say."""
     content = path.read_bytes().decode("utf-8", errors="replace") if path.is_file() else ""
     settings = {}
-    for field, key in _FIELDS.items():
-        values = set(re.findall(rf'"{key}": ("[^"]*"|[0-9.e+-]+)', content))
-        if len(values) > 1:
-            raise CheckpointError(f"{path}: all layers must have one {key}. Received: {', '.join(sorted(values))}.")
-        value = values.pop().strip('"') if values else None
-        if value and field == "hidden_act" and value not in _ACTIVATIONS:
-            raise CheckpointError(f"{path}: {key} must be one of {', '.join(_ACTIVATIONS)}. Received: {value}.")
-        if value:
-            settings[field] = _ACTIVATIONS[value] if field == "hidden_act" else _number(value, path, key)
-    return settings
-
-
-def _number(text, path, key):
-    try:
-        return float(text)
-    except ValueError:
-        raise CheckpointError(f"{path}: {key} must be a number. Received: {text}.") from None
+    for key, field in _NUMBERS.items():
+        values = {float(text) for text in re.findall(rf'"{key}": (\d+(?:\.\d+)?(?:e-?\d+)?)[,}}]', content)}
+        if len(values) > 1 and field == "layer_norm_eps":
+            raise CheckpointError(f"{path}: all layers must have one {key}. Received: {sorted(values)}.")
+        if len(values) == 1:
+            settings[field] = values.pop()
+    names = sorted(set(re.findall(r'"inner_activation": "([^"]*)"', content)))
+    if len(names) > 1 or not _ACTIVATIONS.keys() >= set(names):
+        raise CheckpointError(
+            f"{path}: inner_activation must be one of {', '.join(_ACTIVATIONS)}. Received: {', '.join(names)}."
+        )
+    return settings | ({"hidden_act": _ACTIVATIONS[names[0]]} if names else {})
 
 
 def _vocabulary_of(folder):
@@ -100,9 +95,9 @@ def _vocabulary_of(folder):
     for graph in model.meta_graphs:
         nodes = graph.object_graph_def.nodes
         for child in nodes[0].children if nodes else ():
-            if child.local_name == "vocab_file" and child.node_id < len(nodes):
-                number = nodes[child.node_id].asset.asset_file_def_index
-                name = graph.asset_file_def[number].filename if number < len(graph.asset_file_def) else ""
+            if child.local_name == "vocab_file" and 0 <= child.node_id < len(nodes):
+                number, files = nodes[child.node_id].asset.asset_file_def_index, graph.asset_file_def
+                name = files[number].filename if 0 <= number < len(files) else ""
                 path = folder / "assets" / name
                 if path.parent != folder / "assets" or not path.is_file():
                     raise CheckpointError(
