@@ -90,7 +90,7 @@ def training_options(epochs):
     options = [
         click.option("--epochs", default=epochs, show_default=True, type=click.IntRange(1), help="Passes over data."),
         click.option("--batch-size", default=32, show_default=True, type=click.IntRange(1), help="Examples per step."),
-        click.option("--learning-rate", default=1e-4, show_default=True, type=float, help="The highest rate."),
+        click.option("--learning-rate", type=float, help="The highest rate. Default: by size, 2e-5 to 1e-4."),
         click.option("--seed", default=0, show_default=True, type=int, help="Of data order, new head and dropout."),
     ]
     return lambda function: functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), function)

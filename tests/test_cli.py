@@ -77,7 +77,7 @@ def test_finetune_prints_its_plan_and_one_json_object(model):
     assert result["model"] == str(path) and result["class_names"] == ["money", "space", "sports"]
     assert result["accuracy"] == 1.0 and len(result["accuracy_by_epoch"]) == 12 and result["num_examples"] == 24
     lines = done.stderr.splitlines()
-    assert lines[2] == "24 examples (8 money, 8 space, 8 sports), 0 truncated; 36 steps, 3 of them warm-up"
+    assert lines[2] == "24 examples (8 money, 8 space, 8 sports), 0 truncated; 36 steps, 3 of them warm-up, rate 0.005"
     assert "epoch 12: accuracy " in done.stderr and "label from label, text from text" in lines[0]
     assert not [line for line in lines if line[:1] in "EIW" and line[1:5].isdigit() or "WARNING" in line], (
         "TensorFlow's start-up lines show"
