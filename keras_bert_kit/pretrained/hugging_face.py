@@ -133,7 +133,7 @@ def class_names_of(values, num_classes):
 
 
 def read_tokenizer(folder):
-    """Makes the tokenizer from vocab.txt and tokenizer_config.json.
+    """Makes the tokenizer from vocab.txt, tokenizer_config.json and, where the kit wrote the folder, kit.json.
 
     Returns:
         Pair of a `BertTokenizer` and a note that says whether texts are lower-cased, and why.
@@ -152,7 +152,8 @@ def read_tokenizer(folder):
         lowercase = not _has_capitals(folder / VOCABULARY)
         why = f"vocab.txt holds {'no ' if lowercase else ''}words with capital letters"
     strip_accents = settings.get("strip_accents")
-    tokenizer = BertTokenizer.from_vocab_file(folder / VOCABULARY, lowercase=lowercase, strip_accents=strip_accents)
+    ours = read_json(folder / KIT_FILE).get("tokenizer", {}) if (folder / KIT_FILE).is_file() else {}
+    tokenizer = BertTokenizer.from_vocab_file(folder / VOCABULARY, lowercase, strip_accents, **ours)
     accents = "" if strip_accents is None else f", strip_accents={strip_accents}"
     return tokenizer, f"lowercase={lowercase}{accents} ({why})"
 
