@@ -144,7 +144,7 @@ class BertTokenizer(keras.layers.Layer):
 
     def __call__(self, texts, **kwargs):
         """Checks the texts before Keras does anything with them: its own errors would print them all."""
-        return super().__call__(texts if isinstance(texts, keras.KerasTensor) else as_texts(texts), **kwargs)
+        return super().__call__(as_texts(texts), **kwargs)
 
     def call(self, texts):
         """See the class."""
