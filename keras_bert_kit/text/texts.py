@@ -47,9 +47,10 @@ def _from_python(texts, name):
         texts = [texts] if isinstance(texts, (str, bytes)) or not hasattr(texts, "__iter__") else list(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, (str, bytes)):
+            is_missing = text is None or isinstance(text, float)
             raise ValueError(
                 f"{name} must be strings. Received: {str(text)[:80]} ({type(text).__name__}) at position {position}. "
-                f"{'Drop or replace missing values' if text is None or isinstance(text, float) else 'Give a list of str'}."
+                f"{'Drop or replace missing values' if is_missing else 'Give a list of str'}."
             )
     try:
         return tf.constant(texts, tf.string, shape=[len(texts)])
