@@ -148,7 +148,11 @@ class BertTokenizer(keras.layers.Layer):
 
     def call(self, texts):
         """See the class."""
-        return self._find(texts)
+        ids = self._find(texts)
+        if texts.shape[0] is None:
+            return ids
+        row_splits = tf.ensure_shape(ids.row_splits, [texts.shape[0] + 1])  # a graph keeps a known batch size
+        return tf.RaggedTensor.from_row_splits(ids.values, row_splits, validate=False)
 
     def locate(self, texts):
         """Tokenizes, and says where in the text each piece comes from.
