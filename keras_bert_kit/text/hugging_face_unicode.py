@@ -18,7 +18,7 @@ _YOUNGER_THAN_UNICODE_8 = """
 # Characters that had another category in Unicode 8.0 than they have today.
 _OLD_CATEGORIES = {0x166D: "Po", 0x1734: "Mn", 0x1171E: "Mn", 0x111C9: "Po"}
 # Characters that came with a decomposition after 2019; the library leaves them whole.
-_NOT_DECOMPOSED = "105C9 105E4 11383-11391 113C5-113C8 11938 16D68-16D6A"
+_NOT_DECOMPOSED = "105C9 105E4 11383-11391 113C5-113C8 11938 16121-16128 16D68-16D6A"
 # Pairs of capital and small letters that came after Unicode 13, which Python 3.10 has: first and last capital, first
 # small letter.
 _YOUNG_CAPITALS = (
