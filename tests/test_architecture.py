@@ -17,7 +17,7 @@ RANKS = {
     **dict.fromkeys(["data", "models"], 2),
     **dict.fromkeys(["pretrained", "training"], 3),
     **dict.fromkeys(["serving", "plots", "recipes"], 4),
-    **dict.fromkeys(["cli", "__main__"], 5),
+    **dict.fromkeys(["cli", "demo", "__main__"], 5),
     "__init__": 6,
 }
 REQUIRED = {"tensorflow", "keras", "numpy", "safetensors", "click", "tqdm"}
