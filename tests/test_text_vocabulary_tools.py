@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_bert_kit.config import BertConfig
 from keras_bert_kit.errors import DataError
-from keras_bert_kit.models.add_tokens import add_tokens
+from keras_bert_kit.models import add_tokens
 from keras_bert_kit.models.encoder import BertEncoder
 from keras_bert_kit.models.pretrainer import BertPretrainer
 from keras_bert_kit.text.added_tokens import extend_table, extend_tokenizer
