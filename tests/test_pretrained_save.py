@@ -51,6 +51,15 @@ def test_a_fresh_classifier_keeps_names_dropout_and_tokenizer_settings(tmp_path)
     assert set(kit["sha256"]) == {"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
 
 
+def test_googles_choices_of_the_tokenizer_are_kept(tmp_path):
+    model, _ = classifier_and_tokenizer()
+    tokenizer = BertTokenizer(VOCABULARY, reference="google", max_characters_per_word=7)
+    save_pretrained(model, tmp_path / "m", tokenizer=tokenizer)
+    loaded = load_pretrained(tmp_path / "m").tokenizer
+    assert (loaded.reference, loaded.max_characters_per_word, loaded.special_tokens_in_text) == ("google", 7, False)
+    assert loaded(["the [MASK] marketable"]).to_list() == tokenizer(["the [MASK] marketable"]).to_list()
+
+
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"])
 def test_a_file_that_was_changed_later_is_noticed(tmp_path, name):
     model, tokenizer = classifier_and_tokenizer()

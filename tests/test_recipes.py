@@ -37,6 +37,11 @@ def test_the_plan_and_the_evaluations_are_reported(tmp_path):
     assert reported == evaluations and len(evaluations) == 2
 
 
+def test_the_default_rate_falls_with_the_size():
+    rates = [kbk.recipes.default_learning_rate(kbk.BertConfig.from_name(size, vocab_size=9)) for size in kbk.SIZES]
+    assert rates == sorted(rates, reverse=True) and (rates[0], rates[-2], rates[-1]) == (1e-4, 3e-5, 2e-5)
+
+
 def test_five_rows_are_one_step(tmp_path):
     write_hf_folder(tmp_path, heads=())
     _, _, reports = finetune(tmp_path, EXAMPLES.select(range(5)), batch_size=32, epochs=1)

@@ -212,6 +212,29 @@ def test_exported_beside_a_module(tokenizer, texts, tmp_path):
     assert_same(tf.saved_model.load(str(tmp_path / "saved"))(texts[0]), module(texts[0]))
 
 
+def test_static_shapes_feed_a_compiled_model(tokenizer):
+    @tf.function(jit_compile=True)
+    def count(packed):
+        return tf.reduce_sum(packed["input_mask"], axis=1)
+
+    @tf.function(input_signature=[tf.TensorSpec([3], tf.string)])
+    def run(texts):
+        packed = BertPacker(tokenizer, 9)(texts)
+        assert all(tensor.shape == (3, 9) for tensor in packed.values())
+        return count(packed)
+
+    assert run(["the a", "", "a " * 20]).numpy().tolist() == [4, 2, 9]
+
+
+def test_the_tables_of_the_english_vocabulary_are_small(shared, tmp_path):
+    module = tf.Module()
+    module.pack = BertPacker(BertTokenizer.from_vocab_file(shared / "data/vocab/uncased_vocab.txt"), 9)
+    signature = [tf.TensorSpec([None], tf.string)]
+    module.run = tf.function(lambda texts: module.pack(texts), input_signature=signature)
+    tf.saved_model.save(module, str(tmp_path / "saved"), signatures=module.run)
+    assert (tmp_path / "saved/saved_model.pb").stat().st_size < 3_000_000
+
+
 def test_a_saved_model_loads_in_a_fresh_process(tokenizer, texts, tmp_path):
     inputs = keras.Input((), dtype="string")
     model = keras.Model(inputs, BertPacker(tokenizer, 9)(inputs))

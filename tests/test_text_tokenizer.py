@@ -82,6 +82,7 @@ def test_forms_of_input_and_the_bare_string(tokenizer):  # FC45
         assert tokenizer(text).to_list() == expected
     assert tokenizer(tf.constant("playing")).to_list() == expected
     assert tokenizer(np.array("playing")).to_list() == expected
+    assert tokenizer(text for text in ["playing"]).to_list() == expected
     assert tokenizer([]).shape == (0, None)
 
 
@@ -92,9 +93,13 @@ def test_invalid_utf8_is_dropped(tokenizer):
 @pytest.mark.parametrize(
     "texts, message",
     [
-        (["a", None], r"None \(NoneType\) at position 1"),
+        (["a", None], r"None \(NoneType\) at position 1. Drop or replace"),
         ([float("nan"), "a"], r"nan \(float\) at position 0"),
-        ([["a"]], r"\(list\) at position 0. Flatten"),
+        ([["a"]], r"\(list\) at position 0. Give a list of str"),
+        ({"a": 1}, "in order. Received: a dict"),
+        ({"a"}, "in order. Received: a set"),
+        (keras.KerasTensor((None, 1), dtype="string"), r"rank 1.*shape=\(None, 1\)"),
+        (keras.KerasTensor((None,), dtype="int32"), "must be strings.*int32"),
         (np.array([["a"]]), r"rank 1.*shape=\(1, 1\)"),
         (tf.constant([["a"]]), r"rank 1.*shape=\(1, 1\)"),
         (tf.constant([1]), "must be strings.*int32"),

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_bert_kit.config import BertConfig
 from keras_bert_kit.errors import DataError
-from keras_bert_kit.models.add_tokens import add_tokens
+from keras_bert_kit.models import add_tokens
 from keras_bert_kit.models.encoder import BertEncoder
 from keras_bert_kit.models.pretrainer import BertPretrainer
 from keras_bert_kit.text.added_tokens import extend_table, extend_tokenizer
@@ -73,16 +73,15 @@ def test_a_learned_vocabulary_is_reproducible_and_usable(corpus, tmp_path):
     vocabulary = learn_vocabulary(corpus, 60, num_unused=3)
     assert vocabulary[:8] == [*SPECIALS, "[unused0]", "[unused1]", "[unused2]"]
     assert len(vocabulary) <= 60 and len(set(vocabulary)) == len(vocabulary)
-    for hash_seed in ("1", "2"):
-        program = (
-            "import sys, json\n"
-            "from keras_bert_kit.text.learn_vocabulary import learn_vocabulary\n"
-            "print(json.dumps(learn_vocabulary(sys.argv[1:], 60, num_unused=3)))\n"
-        )
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "TF_CPP_MIN_LOG_LEVEL": "2"}
-        command = [sys.executable, "-c", program, *map(str, corpus)]
-        run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        assert json.loads(run.stdout.splitlines()[-1]) == vocabulary
+    program = (
+        "import sys, json\n"
+        "from keras_bert_kit.text.learn_vocabulary import learn_vocabulary\n"
+        "print(json.dumps(learn_vocabulary(sys.argv[1:], 60, num_unused=3)))\n"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    command = [sys.executable, "-c", program, *map(str, corpus)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert json.loads(run.stdout.splitlines()[-1]) == vocabulary  # another process, another order of hash tables
     path = write_vocabulary(vocabulary, tmp_path / "vocab.txt")
     assert read_vocabulary(path) == vocabulary
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []

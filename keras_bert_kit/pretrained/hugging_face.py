@@ -22,6 +22,7 @@ from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
     num_classes_of,
+    object_in,
     rate_in,
     read_config,
     read_json,
@@ -142,4 +143,15 @@ def _tokenizer_of(folder):
         lowercase=None if lowercase is None else bool(lowercase),
         lowercase_from="do_lower_case in tokenizer_config.json",
         strip_accents=settings.get("strip_accents"),
+        **_settings_of_ours(folder / KIT_FILE),
     )
+
+
+def _settings_of_ours(path):
+    """What Hugging Face's settings of a tokenizer have no key for, where the kit wrote the folder."""
+    if not path.is_file():
+        return {}
+    settings = object_in(read_json(path), "tokenizer", path)
+    if unknown := settings.keys() - {"reference", "max_characters_per_word", "special_tokens_in_text"}:
+        raise CheckpointError(f"{path}: unknown settings of the tokenizer. Received: {', '.join(sorted(unknown))}.")
+    return settings

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from keras_bert_kit.config import BertConfig, wrote_by_hugging_face
-from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.errors import CheckpointError, KitError
 from keras_bert_kit.pretrained.names import heads_in
 from keras_bert_kit.text import BertTokenizer
 
@@ -146,7 +146,7 @@ def read_config(path):
     )
 
 
-def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None):
+def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None, **options):
     """Makes a tokenizer from a vocab.txt and what is known of its settings.
 
     Args:
@@ -154,17 +154,24 @@ def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None
         lowercase: bool, or None to find out: a vocabulary without capital letters is one of lower-cased text.
         lowercase_from: str, where `lowercase` was found, for the note.
         strip_accents: bool or None, see `BertTokenizer`.
+        **options: the other arguments of `BertTokenizer`.
 
     Returns:
         Pair of a `BertTokenizer` and a note that says whether texts are lower-cased, and why.
 
     Raises:
+        CheckpointError: The options are not valid.
         VocabularyError: From the vocabulary.
     """
     if lowercase is None:
         lowercase = not _has_capitals(path)
         lowercase_from = f"{path.name} holds {'no ' if lowercase else ''}words with capital letters"
-    tokenizer = BertTokenizer.from_vocab_file(path, lowercase=lowercase, strip_accents=strip_accents)
+    try:
+        tokenizer = BertTokenizer.from_vocab_file(path, lowercase, strip_accents, **options)
+    except ValueError as error:
+        if isinstance(error, KitError):
+            raise
+        raise CheckpointError(f"The settings of the tokenizer in {path.parent} must be valid: {error}") from None
     accents = "" if strip_accents is None else f", strip_accents={strip_accents}"
     return tokenizer, f"lowercase={lowercase}{accents} ({lowercase_from})"
 

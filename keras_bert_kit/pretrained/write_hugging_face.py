@@ -37,6 +37,12 @@ def write_hugging_face(model, path, tokenizer):
             "keras_bert_kit": __version__,
             "tensorflow": tf.__version__,
             "keras": keras.__version__,
+            # What Hugging Face's settings have no key for.
+            "tokenizer": {
+                "reference": tokenizer.reference,
+                "max_characters_per_word": tokenizer.max_characters_per_word,
+                "special_tokens_in_text": tokenizer.special_tokens_in_text,
+            },
             "sha256": {name: sha256_of(folder / name) for name in files},
         }
         if isinstance(model, BertClassifier):

@@ -1,7 +1,8 @@
-"""A number for each of Unicode's 1,114,112 code points, in a table small enough to be part of an exported graph.
+"""Texts as code points, and tables with a number for each of Unicode's 1,114,112 code points.
 
-As Unicode tables usually do, it has two levels: the code points are cut into pages of 256, and most pages are equal
-(all private-use characters, say, or all ideographs that a vocabulary does not know). Only distinct pages are stored.
+The tables are small enough to be part of an exported graph. As Unicode tables usually do, they have two levels: the
+code points are cut into pages of 256, and most pages are equal (all private-use characters, say, or all ideographs
+that a vocabulary does not know). Only distinct pages are stored.
 """
 
 from typing import NamedTuple
@@ -22,6 +23,28 @@ class CodePointTable(NamedTuple):
 
     pages: np.ndarray
     entries: np.ndarray
+
+
+def decode(texts):
+    """Code points of a batch of texts, with a space at the end of each, which keeps the words of neighbours apart.
+
+    Args:
+        texts: string (batch,), UTF-8. Bytes that are not become U+FFFD.
+
+    Returns:
+        `(code_points, row_splits)`: int32 (code points,), all texts in a row; int64 (batch + 1,), where each begins.
+    """
+    texts = texts + " "
+    utf8 = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
+
+    def decode_ascii():  # bytes are code points: 20 times faster
+        return tf.cast(utf8, tf.int32), tf.cumsum(tf.pad(tf.cast(tf.strings.length(texts), tf.int64), [[1, 0]]))
+
+    def decode_unicode():
+        decoded = tf.strings.unicode_decode(texts, "UTF-8")
+        return decoded.values, decoded.row_splits
+
+    return tf.cond(tf.reduce_all(utf8 < 128), decode_ascii, decode_unicode)
 
 
 def compress(values):

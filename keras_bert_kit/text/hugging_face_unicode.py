@@ -18,17 +18,27 @@ _YOUNGER_THAN_UNICODE_8 = """
 # Characters that had another category in Unicode 8.0 than they have today.
 _OLD_CATEGORIES = {0x166D: "Po", 0x1734: "Mn", 0x1171E: "Mn", 0x111C9: "Po"}
 # Characters that came with a decomposition after 2019; the library leaves them whole.
-_NOT_DECOMPOSED = "105C9 105E4 11383-11391 113C5-113C8 11938 16D68-16D6A"
-# Pairs of capital and small letters that came after Unicode 14: first and last capital, first small letter.
+_NOT_DECOMPOSED = "105C9 105E4 11383-11391 113C5-113C8 11938 16121-16128 16D68-16D6A"
+# Pairs of capital and small letters that came after Unicode 13, which Python 3.10 has: first and last capital, first
+# small letter.
 _YOUNG_CAPITALS = (
     (0x1C89, 0x1C89, 0x1C8A),
+    (0x2C2F, 0x2C2F, 0x2C5F),
+    (0xA7C0, 0xA7C0, 0xA7C1),
     (0xA7CB, 0xA7CB, 0x264),
     (0xA7CC, 0xA7CC, 0xA7CD),
     (0xA7CE, 0xA7CE, 0xA7CF),
+    (0xA7D0, 0xA7D0, 0xA7D1),
     (0xA7D2, 0xA7D2, 0xA7D3),
     (0xA7D4, 0xA7D4, 0xA7D5),
+    (0xA7D6, 0xA7D6, 0xA7D7),
+    (0xA7D8, 0xA7D8, 0xA7D9),
     (0xA7DA, 0xA7DA, 0xA7DB),
     (0xA7DC, 0xA7DC, 0x19B),
+    (0x10570, 0x1057A, 0x10597),
+    (0x1057C, 0x1058A, 0x105A3),
+    (0x1058C, 0x10592, 0x105B3),
+    (0x10594, 0x10595, 0x105BB),
     (0x10D50, 0x10D65, 0x10D70),
     (0x16EA0, 0x16EB8, 0x16EBB),
 )

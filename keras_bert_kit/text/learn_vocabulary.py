@@ -8,7 +8,6 @@ more than `max_lines`, and `seed` fixes that.
 """
 
 import collections
-import importlib
 import os
 import random
 from pathlib import Path
@@ -100,9 +99,11 @@ def _letters(texts):
 def _tokenizers():
     """The optional library, or an error that says how to get it."""
     try:
-        return importlib.import_module("tokenizers")
+        import tokenizers
     except ImportError as error:
-        raise ImportError("Learning a vocabulary needs the library `tokenizers`: pip install tokenizers.") from error
+        message = "Learning a vocabulary needs the library `tokenizers`. Run: pip install 'keras_bert_kit[vocab]'"
+        raise ImportError(message) from error
+    return tokenizers
 
 
 def _read_lines(paths):

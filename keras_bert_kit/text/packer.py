@@ -141,7 +141,7 @@ class BertPacker(keras.layers.Layer):
     def compute_output_spec(self, texts):
         """Shapes and dtypes for a functional model, which Keras could not find by tracing strings."""
         first = texts[0] if isinstance(texts, tuple) else texts
-        shape = (first.shape[0] if len(first.shape) else None, self.sequence_length)
+        shape = (first.shape[0], self.sequence_length)
         names = ("input_word_ids", "input_mask", "input_type_ids")
         return {name: keras.KerasTensor(shape, dtype="int32") for name in names}
 

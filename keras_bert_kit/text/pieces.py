@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.text.characters import CharacterTable, alphabet_of, build_character_table, normalize, spell
-from keras_bert_kit.text.code_points import NUM_CODE_POINTS
+from keras_bert_kit.text.code_points import NUM_CODE_POINTS, decode
 from keras_bert_kit.text.final_sigma import casing_table, lower_final_sigmas
 from keras_bert_kit.text.normalizer import GOOGLE, normalization_rules
 from keras_bert_kit.text.special_tokens import lengths_in_text, mark_special_tokens
@@ -83,19 +83,17 @@ class PieceFinder:
 
     def _find(self, texts):
         """The ids, where each piece starts, and what `locate` needs to say more."""
-        # A space at the end of each text keeps the words of neighbours apart.
-        texts = tf.strings.unicode_decode(texts + " ", "UTF-8")
-        code_points = texts.values
+        code_points, text_starts = decode(texts)
         if self._casing is not None:
             code_points = lower_final_sigmas(code_points, self._casing)
         marked = mark_special_tokens(code_points, self.special_tokens)
-        normalized = normalize(marked, texts.row_splits, self._characters)
+        normalized = normalize(marked, text_starts, self._characters)
         words = split_words(normalized.symbols, normalized.classes)
         ids = match_pieces(normalized.symbols, words, self._trie, self.unknown_id, self.max_characters_per_word)
         places = positions_of(ids != NONE)
         row_splits = tf.searchsorted(places, tf.cast(normalized.row_splits, tf.int32), out_type=tf.int64)
         ids = tf.RaggedTensor.from_row_splits(tf.gather(ids, places), row_splits, validate=False)
-        return ids, places, words, normalized, marked, texts.row_splits
+        return ids, places, words, normalized, marked, text_starts
 
 
 def _trie_of(ids, alphabet, rules, special_tokens):

@@ -9,7 +9,8 @@ def as_texts(texts, name="texts"):
     """Makes a rank-1 string tensor of what a user calls texts.
 
     Args:
-        texts: str or bytes (one text), list or tuple of them, NumPy array of strings, or string tensor of rank 0 or 1.
+        texts: str or bytes (one text); list, tuple, generator, NumPy array or pandas Series of them; string tensor of
+            rank 0 or 1. A symbolic input of a functional model is checked and stays as it is.
         name: str, how the error calls it.
 
     Returns:
@@ -21,47 +22,47 @@ def as_texts(texts, name="texts"):
     """
     if isinstance(texts, (tf.RaggedTensor, tf.SparseTensor)):
         raise ValueError(f"{name} must be a string tensor of rank 1. Received: a {type(texts).__name__}.")
-    if not tf.is_tensor(texts):
+    is_symbolic = isinstance(texts, keras.KerasTensor)
+    if not is_symbolic and not tf.is_tensor(texts):
         texts = _from_python(texts, name)
-    if texts.dtype != tf.string:
-        raise ValueError(f"{name} must be strings. Received: a tensor of dtype {texts.dtype.name}.")
-    if texts.shape.rank is None:
-        texts = tf.ensure_shape(texts, [None])
-    if texts.shape.rank > 1:
-        raise ValueError(
-            f"{name} must be of rank 1: one string an example. Received: shape={tuple(texts.shape)}. "
-            f"Flatten it, or give two segments as a tuple of two rank-1 tensors."
-        )
-    return tf.reshape(texts, [-1]) if texts.shape.rank == 0 else texts
+    if tf.as_dtype(texts.dtype) != tf.string:
+        raise ValueError(f"{name} must be strings. Received: a tensor of dtype {tf.as_dtype(texts.dtype).name}.")
+    rank = len(texts.shape) if is_symbolic else texts.shape.rank
+    if rank is None:
+        return tf.ensure_shape(texts, [None])
+    if rank > 1 or (is_symbolic and rank != 1):
+        raise ValueError(_rank_message(name, tuple(texts.shape)))
+    return tf.reshape(texts, [-1]) if rank == 0 else texts
 
 
 def _from_python(texts, name):
-    """Strings in Python or NumPy to a string tensor; says which element is not a string."""
-    if isinstance(texts, (str, bytes)):
-        texts = [texts]
-    elif isinstance(texts, np.ndarray):
-        if texts.ndim > 1:
-            raise ValueError(
-                f"{name} must be of rank 1: one string an example. Received: shape={texts.shape}. "
-                f"Flatten it, or give two segments as a tuple of two rank-1 arrays."
-            )
-        texts = texts.reshape(-1).tolist()
-    elif not isinstance(texts, (list, tuple)):
-        try:
-            texts = list(texts)  # a pandas Series, a generator
-        except TypeError:
-            texts = [texts]
+    """Strings in Python, NumPy or pandas to a string tensor; says which element is not a string."""
+    if isinstance(texts, np.ndarray) and texts.ndim > 1:
+        raise ValueError(_rank_message(name, texts.shape))
+    if hasattr(texts, "tolist"):
+        texts = texts.tolist()
+    if isinstance(texts, (dict, set, frozenset)):
+        raise ValueError(f"{name} must be a list of strings, in order. Received: a {type(texts).__name__}.")
+    if not isinstance(texts, (list, tuple)):
+        texts = [texts] if isinstance(texts, (str, bytes)) or not hasattr(texts, "__iter__") else list(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, (str, bytes)):
-            remedy = "Flatten them" if isinstance(text, (list, tuple, np.ndarray)) else "Replace or drop missing values"
+            is_missing = text is None or isinstance(text, float)
             raise ValueError(
                 f"{name} must be strings. Received: {str(text)[:80]} ({type(text).__name__}) at position {position}. "
-                f"{remedy} first."
+                f"{'Drop or replace missing values' if is_missing else 'Give a list of str'}."
             )
     try:
         return tf.constant(texts, tf.string, shape=[len(texts)])
     except ValueError:  # says neither which text nor why
         return tf.constant([_encoded(text, name, i) for i, text in enumerate(texts)], tf.string)
+
+
+def _rank_message(name, shape):
+    return (
+        f"{name} must be of rank 1: one string an example. Received: shape={shape}. "
+        f"Flatten it, or give two segments as a tuple of two rank-1 tensors."
+    )
 
 
 def _encoded(text, name, position):
@@ -87,15 +88,15 @@ def as_segments(texts):
     if isinstance(texts, list) and len(texts) == 2 and all(_is_batch_tensor(segment) for segment in texts):
         texts = tuple(texts)
     if not isinstance(texts, tuple):
-        return texts if isinstance(texts, keras.KerasTensor) else as_texts(texts)
+        return as_texts(texts)
     if len(texts) != 2:
         raise ValueError(
             f"A tuple must hold the two segments of each example. Received: a tuple of {len(texts)}. "
             f"Give the texts of a batch as a list."
         )
-    if any(isinstance(segment, keras.KerasTensor) for segment in texts):
-        return texts
     first, second = as_texts(texts[0], "texts[0]"), as_texts(texts[1], "texts[1]")
+    if isinstance(first, keras.KerasTensor):
+        return first, second
     if None in (first.shape[0], second.shape[0]):
         tf.debugging.assert_equal(tf.size(first), tf.size(second), "Both segments must have one text an example.")
     elif first.shape[0] != second.shape[0]:

@@ -1,11 +1,11 @@
 """BertTokenizer: texts to token ids, in core TensorFlow ops.
 
-    "Åsa plays!"                                text
-     Å s a ␣ p l a y s !                        code points           tf.strings.unicode_decode
-     a s a ␣ p l a y s !                        normalised            characters.py: a table look-up
-    [asa] [plays] [!]                           words                 wordpiece.py: where the class changes
-    as ##a  play ##s  !                         pieces                wordpiece.py: a walk through the vocabulary
-    2004 2050 2377 2015 999                     ids
+    "Åse yodels!"                               text
+     Å s e ␣ y o d e l s !                      code points           code_points.py: decode
+     a s e ␣ y o d e l s !                      normalised            characters.py: a table look-up
+    [ase] [yodels] [!]                          words                 wordpiece.py: where the class changes
+    as ##e  yo ##del ##s  !                     pieces                wordpiece.py: a walk through the vocabulary
+    2004 2063 10930 9247 2015 999               ids
 
 No step is Python code at run time and none needs a custom op, so the same tokenizer works eagerly, in `tf.data`, in a
 Keras functional model and inside an exported SavedModel, wherever TensorFlow runs.
@@ -144,11 +144,15 @@ class BertTokenizer(keras.layers.Layer):
 
     def __call__(self, texts, **kwargs):
         """Checks the texts before Keras does anything with them: its own errors would print them all."""
-        return super().__call__(texts if isinstance(texts, keras.KerasTensor) else as_texts(texts), **kwargs)
+        return super().__call__(as_texts(texts), **kwargs)
 
     def call(self, texts):
         """See the class."""
-        return self._find(texts)
+        ids = self._find(texts)
+        if texts.shape[0] is None:
+            return ids
+        row_splits = tf.ensure_shape(ids.row_splits, [texts.shape[0] + 1])  # a graph keeps a known batch size
+        return tf.RaggedTensor.from_row_splits(ids.values, row_splits, validate=False)
 
     def locate(self, texts):
         """Tokenizes, and says where in the text each piece comes from.

@@ -10,29 +10,21 @@ class ProgressBar(keras.callbacks.Callback):
 
     Args:
         num_steps: int, steps of the whole run.
-        batch_size: int, examples per step, for the speed.
     """
 
-    def __init__(self, num_steps, batch_size):
+    def __init__(self, num_steps):
         super().__init__()
         self.num_steps = num_steps
-        self.batch_size = batch_size
 
     def on_train_begin(self, logs=None):
         """Opens the bar."""
         from tqdm import tqdm
 
-        self._bar = tqdm(
-            total=self.num_steps * self.batch_size,
-            unit=" examples",
-            unit_scale=True,
-            disable=not sys.stderr.isatty(),
-            dynamic_ncols=True,
-        )
+        self._bar = tqdm(total=self.num_steps, unit=" steps", disable=not sys.stderr.isatty(), dynamic_ncols=True)
 
     def on_train_batch_end(self, batch, logs=None):
         """Moves the bar by one batch."""
-        self._bar.update(self.batch_size)
+        self._bar.update()
         self._bar.set_postfix_str("  ".join(f"{name} {value:.4f}" for name, value in (logs or {}).items()))
 
     def on_epoch_end(self, epoch, logs=None):

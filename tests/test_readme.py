@@ -1,0 +1,54 @@
+"""README's code runs as it is printed, on a small model in a folder of the name that it uses."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from fake_weights import write_hf_folder
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.fixture
+def model_folder(tmp_path, monkeypatch):
+    """A folder `all-MiniLM-L6-v2` in the working directory, with the real name and a tiny model."""
+    monkeypatch.chdir(tmp_path)
+    write_hf_folder("all-MiniLM-L6-v2", heads=(), max_position_embeddings=128)
+
+
+def test_the_example_has_twelve_lines_and_runs(model_folder, capsys):
+    (example,) = [block for block in BLOCKS if "export_for_serving" in block]
+    assert len(example.splitlines()) == 12
+    exec(compile(example, "README.md", "exec"), {})
+    assert capsys.readouterr().out.split()[-1] in {"Business", "Sci/Tech", "Sports", "World"}
+    assert Path("saved_models/news/1/saved_model.pb").is_file()
+
+
+def test_the_lessons_lines_run(model_folder):
+    (lesson,) = [block for block in BLOCKS if "keras.Input" in block]
+    names = {}
+    exec(compile("import keras\nimport keras_bert_kit as kbk\n" + lesson, "README.md", "exec"), names)
+    assert names["model"].output_shape == (None, 4)
+
+
+def test_every_command_of_the_table_exists():
+    from keras_bert_kit.cli import cli
+
+    assert set(re.findall(r"`keras-bert-kit ([a-z-]+)", README)) == set(cli.commands)
+
+
+def test_saved_models_holds_what_readme_says():
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        pytest.skip("needs a git checkout")
+    tracked = subprocess.run(["git", "ls-files", "saved_models"], cwd=root, capture_output=True, text=True, check=True)
+    assert "`saved_models/` where the demo and your\nexports go, nothing else" in README
+    assert tracked.stdout.split() == ["saved_models/README.md"]
+
+
+def test_every_link_points_to_a_file():
+    root = Path(__file__).resolve().parents[1]
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    assert links and [link for link in links if not (root / link).exists()] == []
