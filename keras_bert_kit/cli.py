@@ -120,7 +120,8 @@ def inspect(source, text_path, max_length):
     bert = load_pretrained(source)
     result, text = json.loads(bert.report.to_json()), str(bert.report)
     if text_path:
-        statistics = text_statistics(read_texts(text_path), bert.tokenizer, max_length)
+        tokenizer = packer_for(bert, max_length).tokenizer
+        statistics = text_statistics(read_texts(text_path), tokenizer, max_length)
         result["text"], text = statistics.as_dict(), f"{text}\n\n{statistics}"
     return result, text
 

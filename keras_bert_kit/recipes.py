@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from keras_bert_kit.data import class_names_of, classification_dataset, count_truncated, label_ids
+from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.text import BertPacker
 from keras_bert_kit.training import ProgressBar, create_optimizer, set_seed
@@ -93,8 +94,14 @@ def packer_for(bert, max_length):
         `BertPacker`.
 
     Raises:
+        CheckpointError: The source of the model holds no vocabulary.
         ValueError: The model has fewer positions than that.
     """
+    if bert.tokenizer is None:
+        raise CheckpointError(
+            f"Texts need a vocabulary. Received: {bert.report.source}, which holds none. "
+            "Put the vocab.txt that the model was trained with into the folder."
+        )
     if max_length > bert.config.max_position_embeddings:
         raise ValueError(
             f"max_length must not be above the model's max_position_embeddings. Received: max_length={max_length}, "

@@ -1,5 +1,7 @@
 """Whole jobs: fine-tune and evaluate, reproducibly, and counted right."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -68,6 +70,13 @@ def test_a_length_above_the_positions_is_refused_before_training(tmp_path):
     write_hf_folder(tmp_path, heads=())
     with pytest.raises(ValueError, match="max_length=33, max_position_embeddings=32"):
         finetune(tmp_path, max_length=33)
+
+
+def test_a_source_without_vocabulary_is_refused(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    bert = dataclasses.replace(kbk.load_pretrained(tmp_path), tokenizer=None)
+    with pytest.raises(kbk.CheckpointError, match="Texts need a vocabulary. Received: .*Put the vocab.txt"):
+        kbk.recipes.packer_for(bert, 16)
 
 
 def test_set_seed_reaches_dropout_layers_that_exist_already():
