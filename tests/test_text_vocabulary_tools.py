@@ -11,9 +11,7 @@ import tensorflow as tf
 
 from keras_bert_kit.config import BertConfig
 from keras_bert_kit.errors import DataError
-from keras_bert_kit.models import add_tokens
-from keras_bert_kit.models.encoder import BertEncoder
-from keras_bert_kit.models.pretrainer import BertPretrainer
+from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer, add_tokens
 from keras_bert_kit.text.added_tokens import extend_table, extend_tokenizer
 from keras_bert_kit.text.learn_vocabulary import learn_vocabulary, write_vocabulary
 from keras_bert_kit.text.statistics import case_warnings, text_statistics
@@ -145,6 +143,16 @@ def test_an_encoder_and_its_heads_grow_with_the_vocabulary(tokenizer):
     before, after = pretrainer(inputs), larger(inputs)
     np.testing.assert_allclose(after["sequence_output"], before["sequence_output"], atol=1e-6)
     np.testing.assert_allclose(after["mlm_logits"][..., 7:12], before["mlm_logits"][..., 7:], atol=1e-6)
+
+    classifier = BertClassifier(pretrainer.encoder, 3, ["x", "y", "z"])
+    _, larger_classifier, _ = add_tokens(tokenizer, classifier, ["covid", "lockdown", "mask"])
+    assert larger_classifier.class_names == ("x", "y", "z")
+    np.testing.assert_allclose(larger_classifier(inputs), classifier(inputs), atol=1e-6)
+
+    other_head = BertPretrainer(pretrainer.encoder, head_activation="relu", head_epsilon=1e-5)
+    _, larger_head, _ = add_tokens(tokenizer, other_head, ["covid", "lockdown", "mask"])
+    expected = other_head(inputs)["mlm_logits"][..., 7:]
+    np.testing.assert_allclose(larger_head(inputs)["mlm_logits"][..., 7:12], expected, atol=1e-6)
 
     _, encoder, _ = add_tokens(tokenizer, pretrainer.encoder, ["covid"])
     assert encoder.config.vocab_size == 12

@@ -2,20 +2,22 @@
 
 import dataclasses
 
+import keras
+
 from keras_bert_kit.models.encoder import BertEncoder
 from keras_bert_kit.models.pretrainer import BertPretrainer
 from keras_bert_kit.text.added_tokens import extend_table, extend_tokenizer
 
 
 def add_tokens(tokenizer, model, tokens):
-    """Adds tokens to a tokenizer and to an encoder or pre-training model, which starts from what it knows.
+    """Adds tokens to a tokenizer and to an encoder, classifier or pretrainer, which starts from what it knows.
 
     Slots like "[unused12]" are used up first; then the word table grows, and the bias of the masked-LM head with it.
     The vector of a new token is the mean of those of the pieces that it was cut into.
 
     Args:
         tokenizer: BertTokenizer.
-        model: BertEncoder or BertPretrainer with this vocabulary.
+        model: BertEncoder, BertClassifier or BertPretrainer with this vocabulary.
         tokens: list of str, words as the tokenizer sees them; known ones are left out.
 
     Returns:
@@ -38,8 +40,9 @@ def add_tokens(tokenizer, model, tokens):
     added = extend_tokenizer(tokenizer, tokens)
     config = dataclasses.replace(encoder.config, vocab_size=added.tokenizer.vocab_size)
     larger = BertEncoder(config, encoder.add_pooler, dtype=encoder.dtype_policy, name=encoder.name)
-    if isinstance(model, BertPretrainer):
-        larger = BertPretrainer(larger, model.next_sentence, name=model.name)
+    if model is not encoder:
+        # The same model, heads and all, around a larger encoder.
+        larger = type(model).from_config(model.get_config() | {"encoder": keras.saving.serialize_keras_object(larger)})
     by_vocabulary = _tables_by_vocabulary(model)
     for old, new in zip(model.variables, larger.variables, strict=True):
         values = old.numpy()
