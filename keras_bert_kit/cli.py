@@ -120,8 +120,8 @@ def inspect(source, text_path, max_length):
     bert = load_pretrained(source)
     result, text = json.loads(bert.report.to_json()), str(bert.report)
     if text_path:
-        tokenizer = packer_for(bert, max_length).tokenizer
-        statistics = text_statistics(read_texts(text_path), tokenizer, max_length)
+        pack = packer_for(bert, min(max_length, bert.config.max_position_embeddings))
+        statistics = text_statistics(read_texts(text_path), pack.tokenizer, pack.max_sequence_length)
         result["text"], text = statistics.as_dict(), f"{text}\n\n{statistics}"
     return result, text
 
