@@ -19,7 +19,7 @@ from keras_bert_kit.demo import run_demo
 from keras_bert_kit.errors import CheckpointError, KitError
 from keras_bert_kit.files import require_free, require_writable
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
-from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier, packer_for
+from keras_bert_kit.recipes import default_learning_rate, evaluate_classifier, finetune_classifier, packer_for
 from keras_bert_kit.serving import Predictor, export_for_serving
 from keras_bert_kit.text import learn_vocabulary, text_statistics, write_vocabulary
 from keras_bert_kit.version import __version__
@@ -176,6 +176,7 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, **o
     train = read(train_path, label_column, text_columns)
     evaluation = read(eval_path, label_column, text_columns) if eval_path else None
     bert = load_pretrained(source)
+    options["learning_rate"] = options["learning_rate"] or default_learning_rate(bert.config)
     model, evaluations = finetune_classifier(bert, train, evaluation, report=say, **options)
     save_pretrained(model, out, tokenizer=bert.tokenizer)
     result = {"model": str(out), "class_names": list(model.class_names)} | options

@@ -76,6 +76,7 @@ def test_finetune_prints_its_plan_and_one_json_object(model):
     path, done = model
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["model"] == str(path) and result["class_names"] == ["money", "space", "sports"]
+    assert result["learning_rate"] == 0.005 and result["seed"] == 0
     assert result["accuracy"] == 1.0 and len(result["accuracy_by_epoch"]) == 12 and result["num_examples"] == 24
     lines = done.stderr.splitlines()
     assert lines[2] == "24 examples (8 money, 8 space, 8 sports), 0 truncated; 36 steps, 3 of them warm-up, rate 0.005"
