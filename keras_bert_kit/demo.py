@@ -80,8 +80,8 @@ def run_demo(out, source=None, max_length=128, **options):
 def draw_attention(bert, pack, text, path):
     """Saves a picture of the attention head that looks most from words to other words.
 
-    In all-MiniLM-L6-v2 it is one that looks at the word before. Most heads of a trained BERT rest on [CLS], [SEP] or the
-    full stop, and the mean over heads shows little else.
+    In all-MiniLM-L6-v2 it is one that looks at the word before. Most heads of a trained BERT rest on [CLS], [SEP] or
+    the full stop, and the mean over heads shows little else.
     """
     inputs = pack([text])
     outputs = bert.encoder(inputs, return_attention_scores=True)
