@@ -176,7 +176,8 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, **o
     train = read(train_path, label_column, text_columns)
     evaluation = read(eval_path, label_column, text_columns) if eval_path else None
     bert = load_pretrained(source)
-    options["learning_rate"] = options["learning_rate"] or default_learning_rate(bert.config)
+    if options["learning_rate"] is None:
+        options["learning_rate"] = default_learning_rate(bert.config)
     model, evaluations = finetune_classifier(bert, train, evaluation, report=say, **options)
     save_pretrained(model, out, tokenizer=bert.tokenizer)
     result = {"model": str(out), "class_names": list(model.class_names)} | options

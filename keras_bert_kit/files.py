@@ -63,12 +63,13 @@ def require_writable(folder):
         NotADirectoryError: A part of the path is a file.
     """
     nearest = next(path for path in [folder.absolute(), *folder.absolute().parents] if path.exists())
+    received = f"Received: {str(folder)!r},"
     if not nearest.is_dir():
-        raise NotADirectoryError(
-            f"The output folder must lie in a folder. Received: {str(folder)!r}; {nearest} is a file."
-        )
+        raise NotADirectoryError(f"The output folder must lie in a folder. {received} a file is at {str(nearest)!r}.")
     if not os.access(nearest, os.W_OK | os.X_OK):
-        raise PermissionError(f"The output folder must be writable. Received: {str(folder)!r}. Choose another place.")
+        raise PermissionError(
+            f"The output folder must be writable. {received} no permission to write to {str(nearest)!r}."
+        )
 
 
 def flush(folder):

@@ -13,14 +13,13 @@ import contextlib
 import hashlib
 import json
 import math
-import os
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.errors import ExportError
-from keras_bert_kit.files import folder_written_beside, sha256_of
+from keras_bert_kit.files import folder_written_beside, require_writable, sha256_of
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.serving import check
 from keras_bert_kit.serving.ops import require_core_ops
@@ -133,12 +132,10 @@ def _require_place(path):
         )
     if (path / "saved_model.pb").exists():
         raise ExportError(f"The folder must be that of the model, not of a version. Received: {str(path)!r}.")
-    existing = next(folder for folder in (path, *path.resolve().parents) if folder.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        kind = "no permission to write to" if existing.is_dir() else "a file is at"
-        raise ExportError(
-            f"The folder must be one that can be written to. Received: {str(path)!r}, {kind} {str(existing)!r}."
-        )
+    try:
+        require_writable(path)
+    except OSError as error:
+        raise ExportError(str(error)) from None
 
 
 @contextlib.contextmanager
