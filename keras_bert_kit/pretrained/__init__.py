@@ -4,7 +4,8 @@ A reader gives named arrays and knows nothing of Keras; `names.py` alone knows o
 accounts for every tensor on both sides before it changes the first variable.
 """
 
-from keras_bert_kit.pretrained.load import Pretrained, load_pretrained
+from keras_bert_kit.pretrained.build import Pretrained
+from keras_bert_kit.pretrained.load import load_pretrained
 from keras_bert_kit.pretrained.report import LoadReport
 from keras_bert_kit.pretrained.save import save_pretrained
 

@@ -1,43 +1,19 @@
 """`load_pretrained`: read, rename, assign; and a report of what was done."""
 
-import dataclasses
 import math
 from pathlib import Path
 
-from keras_bert_kit.config import BertConfig
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.files import sha256_of
-from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
 from keras_bert_kit.pretrained.assign import assign, variables_of
+from keras_bert_kit.pretrained.build import Pretrained, models_for
 from keras_bert_kit.pretrained.find import located
 from keras_bert_kit.pretrained.hugging_face import KIT_FILE
 from keras_bert_kit.pretrained.names import rows_for
 from keras_bert_kit.pretrained.report import LoadReport
 from keras_bert_kit.pretrained.source import object_in, read_json
-from keras_bert_kit.text import BertTokenizer
 
 _SPARE_NUMBERS = 1 << 24  # 64 MB of float32: how much larger than its file a model may be before it is looked into
-
-
-@dataclasses.dataclass(frozen=True)
-class Pretrained:
-    """What `load_pretrained` returns. The models share one encoder.
-
-    Attributes:
-        encoder: `BertEncoder`.
-        tokenizer: `BertTokenizer`, or None if the source has no vocabulary.
-        config: `BertConfig`.
-        report: `LoadReport`.
-        pretrainer: `BertPretrainer`, or None if the source has no masked-LM head.
-        classifier: `BertClassifier`, or None if the source has no classification head.
-    """
-
-    encoder: BertEncoder
-    tokenizer: BertTokenizer
-    config: BertConfig
-    report: LoadReport
-    pretrainer: BertPretrainer | None
-    classifier: BertClassifier | None
 
 
 def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
@@ -89,7 +65,7 @@ def _load(source, found, allow_missing, sha256, dtype):
 
     # Everything is made, then filled in one step that changes all variables or none.
     new_pooler = "pooler" in allow_missing and "pooler" not in read.heads
-    encoder, pretrainer, classifier = _models_for(read, new_pooler, dtype)
+    encoder, pretrainer, classifier = models_for(read, new_pooler, dtype)
     variables = variables_of(encoder, pretrainer, classifier)
     if new_pooler:
         variables = {path: v for path, v in variables.items() if not path.startswith("encoder/pooler/")}
@@ -116,20 +92,6 @@ def _load(source, found, allow_missing, sha256, dtype):
         sha256=checksums,
     )
     return Pretrained(encoder, read.tokenizer, read.config, report, pretrainer, classifier)
-
-
-def _models_for(read, new_pooler, dtype):
-    """The encoder, the pretrainer and the classifier for a `Source`, with random weights; two of them may be None."""
-    encoder = BertEncoder(read.config, add_pooler="pooler" in read.heads or new_pooler, dtype=dtype, name="bert")
-    pretrainer = classifier = None
-    if "masked_lm" in read.heads:
-        pretrainer = BertPretrainer(
-            encoder, "next_sentence" in read.heads, read.head_activation, read.head_epsilon, name="pretrainer"
-        )
-    if "classifier" in read.heads:
-        names = read.class_names
-        classifier = BertClassifier(encoder, len(names), names, read.dropout_rate, name="classifier")
-    return encoder, pretrainer, classifier
 
 
 def _require_room(read, path):
