@@ -9,6 +9,10 @@ import pytest
 from fake_weights import write_hf_folder
 
 from keras_bert_kit import cli, demo
+from keras_bert_kit.errors import KitError
+from keras_bert_kit.pretrained import load_pretrained
+from keras_bert_kit.recipes import packer_for
+from keras_bert_kit.serving import export_for_serving
 from keras_bert_kit.text import BertTokenizer
 
 ROWS = [
@@ -106,8 +110,8 @@ def test_evaluate_export_predict(model, folder, run):
 
 
 def test_predict_reads_lines_of_standard_input(model, folder):
-    bert = cli.load_pretrained(model[0])
-    version = cli.export_for_serving(bert.classifier, cli.packer_for(bert, max_length=32), folder / "stdin")
+    bert = load_pretrained(model[0])
+    version = export_for_serving(bert.classifier, packer_for(bert, max_length=32), folder / "stdin")
     words = [sys.executable, "-m", "keras_bert_kit", "predict", str(version)]
     done = subprocess.run(words, input="the team wins\na robot\n", capture_output=True, encoding="utf-8")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["sports", "space"], done.stderr
@@ -221,7 +225,7 @@ def test_missing_or_unfit_sources_are_named(folder, run, tmp_path):
 
 def test_debug_shows_the_traceback(run, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["keras-bert-kit", "inspect", str(tmp_path / "absent"), "--debug"])
-    with pytest.raises(cli.KitError):
+    with pytest.raises(KitError):
         cli.main()
 
 

@@ -34,7 +34,7 @@ def test_the_lessons_lines_run(model_folder):
 
 
 def test_every_command_of_the_table_exists():
-    from keras_bert_kit.cli import cli
+    from keras_bert_kit.cli.command import cli
 
     assert set(re.findall(r"`keras-bert-kit ([a-z-]+)", README)) == set(cli.commands)
 

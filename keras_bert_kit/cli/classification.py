@@ -1,79 +1,20 @@
-"""The command line: `keras-bert-kit`, also `python -m keras_bert_kit`. It parses, calls the kit, and prints.
-
-Exit code 0 on success, 2 on wrong usage, 1 on failure, with one line on standard error that says what to do. With
-`--json` the last line of standard output is one JSON object. Messages and progress go to standard error.
-"""
+"""Commands of a classifier's life: `finetune`, `evaluate`, `export`, `predict`, and `demo`, which is all of them."""
 
 import dataclasses
 import functools
-import json
 import sys
 from pathlib import Path
 
 import click
-import tensorflow as tf
-from tqdm import tqdm
 
+from keras_bert_kit.cli.command import command, max_length_option, say
 from keras_bert_kit.data import read_examples
 from keras_bert_kit.demo import run_demo
-from keras_bert_kit.errors import CheckpointError, KitError
-from keras_bert_kit.files import require_free, require_writable
+from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.files import require_free
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.recipes import default_learning_rate, evaluate_classifier, finetune_classifier, packer_for
 from keras_bert_kit.serving import Predictor, export_for_serving
-from keras_bert_kit.text import learn_vocabulary, text_statistics, write_vocabulary
-from keras_bert_kit.version import __version__
-
-
-def main():
-    """Runs the command line and ends the process with its exit code."""
-    debug = "--debug" in sys.argv
-    try:
-        cli.main(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped.", err=True)
-        sys.exit(1)
-    except (KitError, ImportError, OSError, ValueError, tf.errors.OpError) as error:
-        if debug:
-            raise
-        click.echo("Error: " + " ".join(str(error).split()), err=True)
-        sys.exit(1)
-
-
-def say(message):
-    """Writes a line for people to standard error, above a progress bar if there is one."""
-    tqdm.write(str(message), file=sys.stderr)
-
-
-def command(function):
-    """Makes a subcommand of a function that returns (dictionary for `--json`, text for people)."""
-
-    @functools.wraps(function)
-    def run(as_json, debug, **arguments):
-        result, text = function(**arguments)
-        click.echo(json.dumps(result, ensure_ascii=False) if as_json else text)
-
-    run = click.option("--debug", is_flag=True, help="Show the traceback of a failure.")(run)
-    run = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")(run)
-    name = function.__name__.replace("_", "-")
-    return cli.command(name, help=function.__doc__, context_settings={"max_content_width": 100})(run)
-
-
-@click.group()
-@click.version_option(__version__, prog_name="keras-bert-kit")
-def cli():
-    """BERT for TensorFlow and Keras 3: fine-tune, evaluate, export, predict.
-
-    Every command has --help with an example.
-    """
-
-
-max_length_option = click.option(
-    "--max-length", default=128, show_default=True, type=click.IntRange(3), help="Tokens per text; longer are cut."
-)
 
 
 def training_options(epochs):
@@ -100,57 +41,6 @@ def read(path, label_column, text_columns):
     columns = f"label from {examples.label_column}, text from {' + '.join(examples.text_columns)}"
     say(f"{path}: {len(examples)} rows, {columns}")
     return examples
-
-
-@command
-@click.argument("source")
-@click.option(
-    "--text", "text_path", help="Texts to count tokens in: CSV or TSV, or any other file with one text a line."
-)
-@max_length_option
-def inspect(source, text_path, max_length):
-    """Show what a folder of weights holds: format, sizes, heads, which GELU, what was left out and why.
-
-    \b
-    With --text, also how its tokenizer meets your texts: lengths, truncation, share of [UNK].
-    Example:
-      keras-bert-kit inspect all-MiniLM-L6-v2
-      keras-bert-kit inspect all-MiniLM-L6-v2 --text train.csv --max-length 64
-    """
-    bert = load_pretrained(source)
-    result, text = json.loads(bert.report.to_json()), str(bert.report)
-    if text_path:
-        pack = packer_for(bert, min(max_length, bert.config.max_position_embeddings))
-        statistics = text_statistics(read_texts(text_path), pack.tokenizer, pack.max_sequence_length)
-        result["text"], text = statistics.as_dict(), f"{text}\n\n{statistics}"
-    return result, text
-
-
-def read_texts(path):
-    """Reads texts for statistics: the text column of a table, or the lines of another file."""
-    if Path(path).suffix.lower() in (".csv", ".tsv", ".tab"):
-        return read_examples(path).texts
-    return Path(path).read_text(encoding="utf-8").splitlines()
-
-
-@command
-@click.argument("files", nargs=-1, required=True)
-@click.option("--vocab-size", default=30522, show_default=True, type=click.IntRange(6), help="Tokens at most.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The vocab.txt to write.")
-@click.option("--cased", is_flag=True, help="Keep capital letters and accents.")
-@click.option("--seed", default=0, show_default=True, type=int, help="Of the lines drawn with --max-lines.")
-@click.option("--max-lines", type=click.IntRange(1), help="Learn from so many lines, drawn at random. Default: all.")
-def train_vocab(files, vocab_size, out, cased, seed, max_lines):
-    """Learn a WordPiece vocabulary from text files, the same one every time.
-
-    \b
-    Example:
-      keras-bert-kit train-vocab book.txt --vocab-size 8000 --out vocab.txt
-    """
-    require_writable(out.parent)
-    tokens = learn_vocabulary(list(files), vocab_size, lowercase=not cased, max_lines=max_lines, seed=seed)
-    write_vocabulary(tokens, out)
-    return {"vocabulary": str(out), "vocab_size": len(tokens)}, f"{len(tokens)} tokens written to {out}"
 
 
 @command

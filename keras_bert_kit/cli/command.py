@@ -1,0 +1,63 @@
+"""What every command of `keras-bert-kit` is made with: exit codes, `--json`, and options that several of them take."""
+
+import functools
+import json
+import sys
+
+import click
+import tensorflow as tf
+from tqdm import tqdm
+
+from keras_bert_kit.errors import KitError
+from keras_bert_kit.version import __version__
+
+
+def main():
+    """Runs the command line and ends the process with its exit code."""
+    debug = "--debug" in sys.argv
+    try:
+        cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped.", err=True)
+        sys.exit(1)
+    except (KitError, ImportError, OSError, ValueError, tf.errors.OpError) as error:
+        if debug:
+            raise
+        click.echo("Error: " + " ".join(str(error).split()), err=True)
+        sys.exit(1)
+
+
+def say(message):
+    """Writes a line for people to standard error, above a progress bar if there is one."""
+    tqdm.write(str(message), file=sys.stderr)
+
+
+def command(function):
+    """Makes a subcommand of a function that returns (dictionary for `--json`, text for people)."""
+
+    @functools.wraps(function)
+    def run(as_json, debug, **arguments):
+        result, text = function(**arguments)
+        click.echo(json.dumps(result, ensure_ascii=False) if as_json else text)
+
+    run = click.option("--debug", is_flag=True, help="Show the traceback of a failure.")(run)
+    run = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line.")(run)
+    name = function.__name__.replace("_", "-")
+    return cli.command(name, help=function.__doc__, context_settings={"max_content_width": 100})(run)
+
+
+@click.group()
+@click.version_option(__version__, prog_name="keras-bert-kit")
+def cli():
+    """BERT for TensorFlow and Keras 3: fine-tune, evaluate, export, predict.
+
+    Every command has --help with an example.
+    """
+
+
+max_length_option = click.option(
+    "--max-length", default=128, show_default=True, type=click.IntRange(3), help="Tokens per text; longer are cut."
+)
