@@ -17,6 +17,7 @@ from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, MultiHeadSelfAtt
 from keras_bert_kit.layers import MaskedLMHead, NextSentenceHead, Pooler
 from keras_bert_kit.layers import SinusoidalPositionEncoding, TokenAndPositionEmbedding
 from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
+from keras_bert_kit.models import BertMultipleChoice, BertNextSentence, BertQuestionAnswering, BertTokenClassifier
 from keras_bert_kit.models import add_tokens
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.training import create_optimizer

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from fake_checkpoints import (
-    google_array,
-    google_name,
     save_arrays,
     write_google_folder,
     write_saved_model,
@@ -47,16 +45,6 @@ def test_a_fine_tuned_checkpoint_of_the_original_bert_has_a_classifier(tmp_path)
     expected = Reference(tensors, config)(*INPUTS.values())["logits"]
     np.testing.assert_allclose(bert.classifier(INPUTS), expected, atol=1e-5)
     assert bert.classifier.class_names == ("LABEL_0", "LABEL_1", "LABEL_2") and bert.pretrainer is None
-
-
-def test_the_head_of_run_squad_is_reported_and_not_loaded(tmp_path):
-    tensors, _ = write_google_folder(tmp_path, heads=())
-    arrays = {google_name(name): google_array(name, array) for name, array in tensors.items()}
-    arrays |= {"cls/squad/output_weights": np.ones((2, 16), "float32"), "cls/squad/output_bias": np.ones(2, "float32")}
-    save_arrays(tmp_path / "bert_model.ckpt", arrays)
-    assert load_pretrained(tmp_path).report.left_out == dict.fromkeys(
-        ["cls/squad/output_bias", "cls/squad/output_weights"], "head of question answering, which is not loaded yet"
-    )
 
 
 def test_the_path_in_the_checkpoint_file_is_not_followed(tmp_path):

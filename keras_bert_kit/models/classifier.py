@@ -3,11 +3,11 @@
 import keras
 import tensorflow as tf
 
-from keras_bert_kit.layers.functions import initializer
+from keras_bert_kit.models.with_encoder import ModelWithEncoder, checked_class_names
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_kit")
-class BertClassifier(keras.Model):
+class BertClassifier(ModelWithEncoder):
     """Classifies texts, or pairs of texts: pooled output, dropout, dense layer.
 
     Returns logits, not probabilities: train with `SparseCategoricalCrossentropy(from_logits=True)`.
@@ -34,32 +34,18 @@ class BertClassifier(keras.Model):
     """
 
     def __init__(self, encoder, num_classes, class_names=None, dropout_rate=None, **kwargs):
-        kwargs.setdefault("dtype", encoder.dtype_policy)
-        super().__init__(**kwargs)
-        if not encoder.add_pooler:
-            raise ValueError(
-                "encoder must have a pooler. Received: an encoder with add_pooler=False, so without pooled_output. "
-                "Load it with allow_missing=['pooler'] to start from a new one."
-            )
-        names = [f"LABEL_{i}" for i in range(num_classes)] if class_names is None else list(class_names)
-        if num_classes < 2 or len(names) != num_classes or len(set(names)) != num_classes:
-            raise ValueError(
-                "num_classes must be 2 or more, and class_names must hold that many different names. "
-                f"Received: num_classes={num_classes}, class_names={names[:20]}."
-            )
-        self.encoder = encoder
+        super().__init__(encoder, needs_pooler=True, **kwargs)
         self.num_classes = num_classes
-        self.class_names = tuple(names)
-        self.dropout_rate = encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
-        self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
-        start = initializer(encoder.config.initializer_range)
-        self.dense = keras.layers.Dense(num_classes, kernel_initializer=start, dtype=self.dtype_policy, name="logits")
+        self.class_names = checked_class_names(num_classes, class_names)
+        self.dropout = self.new_dropout(dropout_rate)
+        self.dropout_rate = self.dropout.rate
+        self.dense = self.new_dense(num_classes)
         self.build()
 
-    def build(self, *_):
-        """Makes the variables of the dense layer, (hidden, classes) and (classes,)."""
-        self.dense.build((None, self.encoder.config.hidden_size))
-        self.built = True
+    @property
+    def heads(self):
+        """See `ModelWithEncoder`."""
+        return {"classifier": self.dense}
 
     def call(self, inputs, training=None):
         """See the class."""
@@ -69,14 +55,7 @@ class BertClassifier(keras.Model):
     def get_config(self):
         """Returns the constructor's arguments."""
         return super().get_config() | {
-            "encoder": keras.saving.serialize_keras_object(self.encoder),
             "num_classes": self.num_classes,
             "class_names": list(self.class_names),
             "dropout_rate": self.dropout_rate,
         }
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        """Makes the classifier again, with its encoder."""
-        encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects)
-        return super().from_config(config | {"encoder": encoder})

@@ -95,6 +95,7 @@ class BertEncoder(keras.Model):
     def call(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False):
         """See the class."""
         word_ids, mask, type_ids = require_inputs(inputs, ENCODER_INPUTS)
+        mask = tf.cast(mask, tf.bool)  # Keras carries it along with the outputs, for losses, metrics and later layers
         embedded = hidden = self.embeddings(word_ids, type_ids, training=training)
         encoder_outputs, attention_scores = [], []
         for block in self.blocks:
@@ -116,18 +117,19 @@ class BertEncoder(keras.Model):
         return super().get_config() | {"config": self.config.to_dict(), "add_pooler": self.add_pooler}
 
 
-def require_inputs(inputs, names):
+def require_inputs(inputs, names, axes=("batch", "sequence")):
     """Takes the named tensors out of a dictionary, after checks.
 
     Args:
         inputs: dictionary of tensors or NumPy arrays.
         names: the keys needed; others are not looked at.
+        axes: tuple of str, the axes that each tensor must have.
 
     Returns:
-        List of int32 tensors (batch, sequence), in the order of `names`.
+        List of int32 tensors with these axes, in the order of `names`.
 
     Raises:
-        ValueError: Not a dictionary, a key is missing, or a tensor has not two axes.
+        ValueError: Not a dictionary, a key is missing, or a tensor has other axes.
     """
     if not isinstance(inputs, dict):
         raise ValueError(
@@ -141,9 +143,9 @@ def require_inputs(inputs, names):
         )
     tensors = [tf.convert_to_tensor(inputs[name]) for name in names]
     for name, tensor in zip(names, tensors, strict=True):
-        if tensor.shape.rank != 2:
+        if tensor.shape.rank != len(axes):
             raise ValueError(
-                f"{name} must have the axes (batch, sequence). Received: shape {tensor.shape}. "
+                f"{name} must have the axes ({', '.join(axes)}). Received: shape {tensor.shape}. "
                 "A single text needs a batch axis too: ids[None]."
             )
     # Keras traces models with float placeholders under a distribution strategy, so floats are cast, not refused.

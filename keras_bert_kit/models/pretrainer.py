@@ -4,10 +4,11 @@ import keras
 
 from keras_bert_kit.layers import MaskedLMHead, NextSentenceHead
 from keras_bert_kit.models.encoder import ENCODER_INPUTS, require_inputs
+from keras_bert_kit.models.with_encoder import ModelWithEncoder
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_kit")
-class BertPretrainer(keras.Model):
+class BertPretrainer(ModelWithEncoder):
     """Predicts masked words (MLM), and whether segment B followed segment A (NSP).
 
     Args:
@@ -36,11 +37,9 @@ class BertPretrainer(keras.Model):
     """
 
     def __init__(self, encoder, next_sentence=True, head_activation=None, head_epsilon=None, **kwargs):
-        kwargs.setdefault("dtype", encoder.dtype_policy)
-        super().__init__(**kwargs)
         if next_sentence and not encoder.add_pooler:
             raise ValueError("next_sentence=True needs an encoder with a pooler. Received: add_pooler=False.")
-        self.encoder = encoder
+        super().__init__(encoder, needs_pooler=next_sentence, **kwargs)
         self.next_sentence = next_sentence
         sizes, policy = encoder.config, self.dtype_policy
         self.masked_lm = MaskedLMHead(
@@ -56,12 +55,11 @@ class BertPretrainer(keras.Model):
             self.next_sentence_head = NextSentenceHead(sizes.initializer_range, dtype=policy, name="next_sentence")
         self.build()
 
-    def build(self, *_):
-        """Makes the variables of the heads."""
-        self.masked_lm.build((None, None, self.encoder.config.hidden_size))
-        if self.next_sentence_head:
-            self.next_sentence_head.build((None, self.encoder.config.hidden_size))
-        self.built = True
+    @property
+    def heads(self):
+        """See `ModelWithEncoder`."""
+        heads = {"masked_lm": self.masked_lm}
+        return heads | {"next_sentence": self.next_sentence_head} if self.next_sentence else heads
 
     def call(self, inputs, training=None):
         """See the class."""
@@ -75,16 +73,8 @@ class BertPretrainer(keras.Model):
 
     def get_config(self):
         """Returns the constructor's arguments."""
-        encoder = keras.saving.serialize_keras_object(self.encoder)
         return super().get_config() | {
-            "encoder": encoder,
             "next_sentence": self.next_sentence,
             "head_activation": self.masked_lm.activation,
             "head_epsilon": self.masked_lm.epsilon,
         }
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        """Makes the pretrainer again, with its encoder."""
-        encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects)
-        return super().from_config(config | {"encoder": encoder})

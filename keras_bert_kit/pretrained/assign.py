@@ -8,24 +8,19 @@ from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained.rows import their_shape, to_ours
 
 
-def variables_of(encoder, pretrainer=None, classifier=None):
+def variables_of(encoder, *models):
     """Names the variables of models by the paths that `names.py` uses, whatever the models are called.
 
     Args:
         encoder: `BertEncoder`.
-        pretrainer: `BertPretrainer` on it, or None.
-        classifier: `BertClassifier` on it, or None.
+        *models: models on it, such as `BertPretrainer`: each a `ModelWithEncoder`.
 
     Returns:
         Dictionary from path, such as `encoder/block_0/attention/qkv/kernel`, to `keras.Variable`.
     """
     parts = {"encoder": encoder}
-    if pretrainer:
-        parts["masked_lm"] = pretrainer.masked_lm
-    if pretrainer and pretrainer.next_sentence:
-        parts["next_sentence"] = pretrainer.next_sentence_head
-    if classifier:
-        parts["classifier"] = classifier.dense
+    for model in models:
+        parts |= model.heads
     named = {}
     for part, layer in parts.items():
         inside = layer.path + "/"

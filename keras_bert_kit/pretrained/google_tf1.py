@@ -4,6 +4,7 @@ Source: https://github.com/google-research/bert.
 """
 
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.heads import num_classes_of, numbered_classes, usable_heads
 from keras_bert_kit.pretrained.names import GOOGLE
 from keras_bert_kit.pretrained.read_checkpoint import (
     OBJECT_GRAPH,
@@ -12,15 +13,7 @@ from keras_bert_kit.pretrained.read_checkpoint import (
     find_checkpoint,
     slots_among,
 )
-from keras_bert_kit.pretrained.source import (
-    NamedArrays,
-    Source,
-    num_classes_of,
-    numbered_classes,
-    read_config,
-    read_tokenizer,
-    usable_heads,
-)
+from keras_bert_kit.pretrained.source import NamedArrays, Source, read_config, read_tokenizer
 
 CONFIG, VOCABULARY = "bert_config.json", "vocab.txt"
 FILES = f"{CONFIG}, {VOCABULARY}, bert_model.ckpt.index and bert_model.ckpt.data-…"
@@ -59,11 +52,9 @@ def read(folder):
     arrays = NamedArrays(CheckpointFile(prefix), str)
     heads, left_out = usable_heads(GOOGLE, arrays)
     left_out |= slots_among(arrays)
-    squad = "head of question answering, which is not loaded yet"
-    left_out |= {name: squad for name in arrays if name.startswith("cls/squad/") and name not in left_out}
     class_names = []
     if "classifier" in heads:
-        class_names = numbered_classes(num_classes_of(arrays, "output_bias"))
+        class_names = numbered_classes(num_classes_of(GOOGLE, "classifier", arrays))
         notes.append(f"{len(class_names)} classes called LABEL_0, …: such checkpoints do not name them")
     return Source(
         arrays=arrays,

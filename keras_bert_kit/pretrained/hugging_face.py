@@ -5,6 +5,7 @@ this format too.
 """
 
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.heads import num_classes_of
 from keras_bert_kit.pretrained.hugging_face_heads import class_names_of, heads_of
 from keras_bert_kit.pretrained.names import (
     HUGGING_FACE,
@@ -21,7 +22,6 @@ from keras_bert_kit.pretrained.read_shards import Shards, files_of
 from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
-    num_classes_of,
     object_in,
     rate_in,
     read_config,
@@ -103,15 +103,15 @@ def read(folder):
     weights, *others = _files_of_weights(folder)
     table, rename = (HUGGING_FACE_TF, hugging_face_tf_name) if weights == H5 else (HUGGING_FACE, todays_name)
     arrays = NamedArrays(READERS[weights](folder / weights), rename)
-    heads, left_out = heads_of(arrays.keys(), values)
+    heads, left_out, notes_on_heads = heads_of(table, arrays, values)
     left_out |= {name: reason for name, reason in HUGGING_FACE_LEFT_OUT.items() if name in arrays}
     again = {name: todays_name(name.split("//")[1]) for name in arrays if "//bert." in name}
     left_out |= dict.fromkeys(again, "the embeddings once more, for the masked-LM head")
-    notes, class_names = [*notes, note], []
+    notes, class_names = [*notes, note, *notes_on_heads], []
     if others:
         notes.append(f"weights from {weights} alone; {', '.join(others)}, which are there too, were not read")
-    if "classifier" in heads:
-        class_names, note = class_names_of(values, num_classes_of(arrays, "classifier.bias"))
+    for head in {"classifier", "token_classifier"} & set(heads):
+        class_names, note = class_names_of(values, num_classes_of(table, head, arrays))
         notes.append(note)
     return Source(
         arrays=arrays,

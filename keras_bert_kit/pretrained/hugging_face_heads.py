@@ -1,51 +1,65 @@
 """What tensors and `config.json` of Hugging Face say about the heads of a model, and the names of its classes."""
 
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.pretrained.source import numbered_classes, object_in
+from keras_bert_kit.pretrained.heads import num_classes_of, numbered_classes, usable_heads
+from keras_bert_kit.pretrained.source import object_in
 
-# Architectures whose `classifier` is another head than ours, and is left out with this reason.
-_OTHER_HEADS = {
-    "BertForTokenClassification": "head of token classification, which is not loaded yet",
-    "BertForMultipleChoice": "head of multiple choice, which is not loaded yet",
+# Transformers' classes whose head is called `classifier` in the file, and which head of ours that is.
+_CLASSIFIERS = {
+    "BertForSequenceClassification": "classifier",
+    "BertForTokenClassification": "token_classifier",
+    "BertForMultipleChoice": "multiple_choice",
 }
-_QA_HEAD = "head of question answering, which is not loaded yet"
 
 
-def heads_of(names, values):
+def heads_of(table, arrays, values):
     """Finds the heads by the tensors that are there.
 
     Args:
-        names: the tensors' names in today's spelling.
+        table: `names.HUGGING_FACE`, or `names.HUGGING_FACE_TF`.
+        arrays: `NamedArrays` under the tensors' names in today's spelling.
         values: dictionary of config.json.
 
     Returns:
-        Pair of the list of groups of `names.HUGGING_FACE` besides the encoder, and a dictionary from the names of
-        tensors of heads that are left out to the reason.
+        Triple of the list of groups of the table besides the encoder, a dictionary from the names of tensors of heads
+        that are left out to the reason, and notes for the report.
     """
-    architectures = values.get("architectures")
-    architecture = architectures[0] if isinstance(architectures, list) and architectures else ""
     groups = [
         group
         for group, name in (
             ("pooler", "pooler.dense.weight"),
             ("masked_lm", "cls.predictions.bias"),
             ("next_sentence", "cls.seq_relationship.weight"),
-            ("classifier", "classifier.weight"),
+            ("question_answering", "qa_outputs.weight"),
         )
-        if name in names
+        if name in arrays
     ]
-    left_out = {name: _QA_HEAD for name in names if name.startswith("qa_outputs.")}
+    notes = []
+    if "classifier.weight" in arrays:
+        outputs = num_classes_of(table, "classifier", arrays)
+        head, why = _head_called_classifier(values, outputs, "pooler" in groups)
+        groups.append(head)
+        notes = [f"the tensors called classifier are the head {head} ({why})"]
+    return *usable_heads(table, arrays, groups), notes
+
+
+def _head_called_classifier(values, outputs, has_pooler):
+    """Returns which head the tensors called `classifier` are, and what says so.
+
+    Where config.json names no class, there are the tensors alone: a token classifier does without a pooler. With one,
+    one output is multiple choice; or a classifier trained for regression, which has one label in config.json.
+    """
+    architectures = values.get("architectures")
+    architecture = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
     # The classes of Transformers for TensorFlow have names of their own: TFBertForTokenClassification.
-    other_head = _OTHER_HEADS.get(str(architecture).removeprefix("TF"))
-    if "classifier" in groups and (other_head or "pooler" not in groups):
-        reason = other_head or "a classifier without a pooler is no head of BERT that is loaded yet"
-        left_out |= {name: reason for name in names if name.startswith("classifier.")}
-        groups.remove("classifier")
-    if "next_sentence" in groups and "masked_lm" not in groups:
-        reason = "a next-sentence head without a masked-LM head is not loaded yet"
-        left_out |= {name: reason for name in names if name.startswith("cls.seq_relationship.")}
-        groups.remove("next_sentence")
-    return groups, left_out
+    if head := _CLASSIFIERS.get(architecture.removeprefix("TF")):
+        return head, f"architectures in config.json says {architecture}"
+    one_label = values.get("num_labels") == 1 or len(object_in(values, "id2label", "config.json")) == 1
+    if not has_pooler:
+        return "token_classifier", "architectures in config.json does not say which; there is no pooler"
+    if outputs > 1 or one_label or values.get("problem_type") == "regression":
+        return "classifier", "architectures in config.json does not say which; there is a pooler"
+    return "multiple_choice", "architectures in config.json does not say which; there are a pooler and one output"
 
 
 def class_names_of(values, num_classes):

@@ -8,18 +8,16 @@ from collections.abc import Mapping
 
 from keras_bert_kit.config import BertConfig
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.heads import num_classes_of, numbered_classes, usable_heads
 from keras_bert_kit.pretrained.names import KERAS_HUB, keras_hub_name
 from keras_bert_kit.pretrained.read_h5 import H5File
 from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
-    num_classes_of,
-    numbered_classes,
     object_in,
     rate_in,
     read_json,
     read_tokenizer,
-    usable_heads,
 )
 
 CONFIG, WEIGHTS, TOKENIZER, VOCABULARY = (
@@ -83,7 +81,7 @@ def read(folder):
     left_out |= {name: "of the optimizer, no weight" for name in arrays if name.startswith("task:optimizer/")}
     notes, class_names, dropout_rate = [*notes, note], [], None
     if "classifier" in heads:
-        class_names = numbered_classes(num_classes_of(arrays, "task:layers/dense/vars/1"))
+        class_names = numbered_classes(num_classes_of(KERAS_HUB, "classifier", arrays))
         task = _settings_in(folder / TASK) if (folder / TASK).is_file() else {}
         activation, dropout_rate = task.get("activation", "linear"), rate_in(task, "dropout", folder / TASK)
         notes.append(f"{len(class_names)} classes called LABEL_0, …: presets do not name them")
@@ -156,3 +154,8 @@ class _Files(Mapping):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""
         file, inside = self._places[name]
         return file.shape(inside)
+
+    def dtype(self, name):
+        """Returns the name of a tensor's dtype, such as "float32", without reading it."""
+        file, inside = self._places[name]
+        return file.dtype(inside)

@@ -65,8 +65,8 @@ def _load(source, found, allow_missing, sha256, dtype):
 
     # Everything is made, then filled in one step that changes all variables or none.
     new_pooler = "pooler" in allow_missing and "pooler" not in read.heads
-    encoder, pretrainer, classifier = models_for(read, new_pooler, dtype)
-    variables = variables_of(encoder, pretrainer, classifier)
+    encoder, models = models_for(read, new_pooler, dtype)
+    variables = variables_of(encoder, *models.values())
     if new_pooler:
         variables = {path: v for path, v in variables.items() if not path.startswith("encoder/pooler/")}
     rows = rows_for(read.table, ["encoder", *read.heads], read.config.num_hidden_layers)
@@ -91,7 +91,7 @@ def _load(source, found, allow_missing, sha256, dtype):
         left_out={read.arrays.name_in_file(name): reason for name, reason in read.left_out.items()},
         sha256=checksums,
     )
-    return Pretrained(encoder, read.tokenizer, read.config, report, pretrainer, classifier)
+    return Pretrained(encoder, read.tokenizer, read.config, report, **models)
 
 
 def _require_room(read, path):

@@ -55,7 +55,11 @@ HUGGING_FACE = {
         Row("cls.predictions.bias", "masked_lm/bias"),
     ],
     "next_sentence": _linear("cls.seq_relationship", "next_sentence/dense"),
+    # One of the three, which have one name there: `hugging_face_heads.py` finds out which.
     "classifier": _linear("classifier", "classifier"),
+    "token_classifier": _linear("classifier", "token_classifier"),
+    "multiple_choice": _linear("classifier", "multiple_choice"),
+    "question_answering": _linear("qa_outputs", "question_answering"),
 }
 
 # What Transformers' classes for TensorFlow saved: kernels are (inputs, outputs), names are brought into one spelling.
@@ -100,7 +104,8 @@ def hugging_face_tf_name(path):
     return path
 
 
-# The original BERT, google-research/bert: names in its TF1 checkpoints. `output_weights` is run_classifier.py's.
+# The original BERT, google-research/bert: names in its TF1 checkpoints. `output_weights` is run_classifier.py's,
+# `cls/squad` run_squad.py's.
 GOOGLE = {
     "encoder": [
         Row("bert/embeddings/word_embeddings", "encoder/embeddings/word_embeddings"),
@@ -129,6 +134,10 @@ GOOGLE = {
     "classifier": [
         Row("output_weights", "classifier/kernel", "transpose"),
         Row("output_bias", "classifier/bias"),
+    ],
+    "question_answering": [
+        Row("cls/squad/output_weights", "question_answering/kernel", "transpose"),
+        Row("cls/squad/output_bias", "question_answering/bias"),
     ],
 }
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from keras_bert_kit.config import BertConfig, wrote_by_hugging_face
 from keras_bert_kit.errors import CheckpointError, KitError
-from keras_bert_kit.pretrained.names import heads_in
 from keras_bert_kit.text import BertTokenizer
 
 
@@ -24,8 +23,8 @@ class Source:
         notes: list of str for the report, each a decision with its reason.
         left_out: dictionary from each name that is not used to the reason.
         copies: dictionary from names that are left out as copies to the names that they must equal.
-        class_names: list of str, names of the classifier's classes; empty without a classifier.
-        dropout_rate: float, probability of dropping in the classifier, or None for the encoder's.
+        class_names: list of str, classes of the head `classifier` or `token_classifier`; empty without one.
+        dropout_rate: float, probability of dropping before the head, or None for the encoder's.
         head_activation: str, activation of the masked-LM head, or None for the encoder's.
         head_epsilon: float, epsilon of the masked-LM head's LayerNorm, or None for the encoder's.
     """
@@ -81,6 +80,10 @@ class NamedArrays(Mapping):
     def shape(self, name):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""
         return self._file.shape(self._names[name])
+
+    def dtype(self, name):
+        """Returns the name of a tensor's dtype, such as "float32", without reading it."""
+        return self._file.dtype(self._names[name])
 
 
 def read_json(path):
@@ -174,44 +177,6 @@ def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None
         raise CheckpointError(f"The settings of the tokenizer in {path.parent} must be valid: {error}") from None
     accents = "" if strip_accents is None else f", strip_accents={strip_accents}"
     return tokenizer, f"lowercase={lowercase}{accents} ({lowercase_from})"
-
-
-def usable_heads(table, names):
-    """Finds the heads whose tensors are there.
-
-    Args:
-        table: dictionary of lists of `names.Row`.
-        names: container of names of tensors.
-
-    Returns:
-        Pair of the list of groups of the table besides the encoder, and a dictionary from the names of tensors of
-        heads that are left out to the reason.
-    """
-    groups = heads_in(table, names)
-    left_out = {}
-    for head, needed in (("next_sentence", "masked_lm"), ("classifier", "pooler")):
-        if head in groups and needed not in groups:
-            reason = f"a head {head} without {needed} is not loaded yet"
-            left_out |= {row.theirs: reason for row in table[head] if row.theirs in names}
-            groups.remove(head)
-    return groups, left_out
-
-
-def num_classes_of(arrays, bias):
-    """Returns how many classes a classifier has, from the shape of its bias.
-
-    Raises:
-        CheckpointError: The bias is missing or no vector.
-    """
-    shape = arrays.shape(bias) if bias in arrays else None
-    if shape is None or len(shape) != 1:
-        raise CheckpointError(f"A classifier must have a bias (classes,). Received: {bias}, {shape or 'missing'}.")
-    return shape[0]
-
-
-def numbered_classes(num_classes):
-    """Returns the names that classes have where a source does not name them: LABEL_0, LABEL_1, …."""
-    return [f"LABEL_{i}" for i in range(num_classes)]
 
 
 def _has_capitals(path):

@@ -9,9 +9,10 @@ import re
 from keras_bert_kit.config import BertConfig
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained.google_tf1 import CONFIG, VOCABULARY, holds_object_graph, index_file
+from keras_bert_kit.pretrained.heads import usable_heads
 from keras_bert_kit.pretrained.names import TF_MODELS, tf_models_name
 from keras_bert_kit.pretrained.read_checkpoint import CheckpointFile, data_files, find_checkpoint, slots_among
-from keras_bert_kit.pretrained.source import NamedArrays, Source, read_config, read_tokenizer, usable_heads
+from keras_bert_kit.pretrained.source import NamedArrays, Source, read_config, read_tokenizer
 
 FILES = f"bert_model.ckpt-1.index and bert_model.ckpt-1.data-…, perhaps {CONFIG} and {VOCABULARY}"
 

@@ -8,7 +8,6 @@ import tensorflow as tf
 from safetensors.numpy import save_file
 
 from keras_bert_kit.files import folder_written_beside, sha256_of
-from keras_bert_kit.models import BertClassifier, BertPretrainer
 from keras_bert_kit.pretrained.assign import variables_of
 from keras_bert_kit.pretrained.hugging_face import CONFIG, KIT_FILE, VOCABULARY, WEIGHTS
 from keras_bert_kit.pretrained.names import HUGGING_FACE, rows_for
@@ -17,13 +16,24 @@ from keras_bert_kit.version import __version__
 
 # Hugging Face's names for our activations.
 _ACTIVATIONS = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "silu": "silu", "tanh": "tanh"}
+# Its classes, by the heads that they have.
+_ARCHITECTURES = {
+    (): "BertModel",
+    ("masked_lm",): "BertForMaskedLM",
+    ("masked_lm", "next_sentence"): "BertForPreTraining",
+    ("next_sentence",): "BertForNextSentencePrediction",
+    ("classifier",): "BertForSequenceClassification",
+    ("token_classifier",): "BertForTokenClassification",
+    ("question_answering",): "BertForQuestionAnswering",
+    ("multiple_choice",): "BertForMultipleChoice",
+}
 
 
 def write_hugging_face(model, path, tokenizer):
     """Writes `config.json`, `model.safetensors`, `vocab.txt`, `tokenizer_config.json` and `kit.json`.
 
     Args:
-        model: `BertEncoder`, `BertClassifier` or `BertPretrainer`.
+        model: `BertEncoder`, or a model on one, such as `BertClassifier`.
         path: `pathlib.Path` of the folder; it must not exist, or be empty. It is whole or absent, never in between.
         tokenizer: the `BertTokenizer` that the model was trained with.
     """
@@ -45,23 +55,19 @@ def write_hugging_face(model, path, tokenizer):
             },
             "sha256": {name: sha256_of(folder / name) for name in files},
         }
-        if isinstance(model, BertClassifier):
-            kit["class_names"] = list(model.class_names)
+        if class_names := getattr(model, "class_names", None):
+            kit["class_names"] = list(class_names)
         _write_json(folder / KIT_FILE, kit)
 
 
 def tensors_of(model):
     """Returns the model's weights under Hugging Face's names: {name: float32 array}."""
-    encoder, pretrainer, classifier = _parts(model)
-    variables = variables_of(encoder, pretrainer, classifier)
-    heads = ["pooler"] if encoder.add_pooler else []
-    if pretrainer:
-        heads += ["masked_lm"] + ["next_sentence"] * pretrainer.next_sentence
-    if classifier:
-        heads += ["classifier"]
-    prefix = "bert." if pretrainer or classifier else ""
+    encoder, heads = getattr(model, "encoder", model), getattr(model, "heads", {})
+    variables = variables_of(encoder, *([model] if heads else []))
+    groups = ["encoder", *["pooler"] * encoder.add_pooler, *heads]
+    prefix = "bert." if heads else ""
     tensors = {}
-    for row in rows_for(HUGGING_FACE, ["encoder", *heads], encoder.config.num_hidden_layers):
+    for row in rows_for(HUGGING_FACE, groups, encoder.config.num_hidden_layers):
         array = np.asarray(variables[row.ours], dtype=np.float32)
         in_encoder = row.ours.startswith("encoder/")
         tensors[prefix * in_encoder + row.theirs] = to_theirs(row, array, encoder.config.num_attention_heads)
@@ -70,26 +76,15 @@ def tensors_of(model):
 
 def config_of(model):
     """Returns the dictionary of Hugging Face's config.json."""
-    encoder, pretrainer, classifier = _parts(model)
-    architecture = "BertModel"
-    if pretrainer:
-        architecture = "BertForPreTraining" if pretrainer.next_sentence else "BertForMaskedLM"
-    values = encoder.config.to_dict() | {"hidden_act": _ACTIVATIONS[encoder.config.hidden_act]}
+    sizes, heads = getattr(model, "encoder", model).config, getattr(model, "heads", {})
+    values = sizes.to_dict() | {"hidden_act": _ACTIVATIONS[sizes.hidden_act]}
     values |= {"model_type": "bert", "position_embedding_type": "absolute"}
-    if classifier:
-        architecture = "BertForSequenceClassification"
-        values["id2label"] = {str(i): name for i, name in enumerate(classifier.class_names)}
-        values["label2id"] = {name: i for i, name in enumerate(classifier.class_names)}
-        values["classifier_dropout"] = classifier.dropout_rate
-    return {"architectures": [architecture]} | values
-
-
-def _parts(model):
-    """The encoder, the pretrainer and the classifier in a model; two of them may be None."""
-    encoder = getattr(model, "encoder", model)
-    pretrainer = model if isinstance(model, BertPretrainer) else None
-    classifier = model if isinstance(model, BertClassifier) else None
-    return encoder, pretrainer, classifier
+    if class_names := getattr(model, "class_names", None):
+        values["id2label"] = {str(i): name for i, name in enumerate(class_names)}
+        values["label2id"] = {name: i for i, name in enumerate(class_names)}
+    if hasattr(model, "dropout_rate"):
+        values["classifier_dropout"] = model.dropout_rate
+    return {"architectures": [_ARCHITECTURES[tuple(heads)]]} | values
 
 
 def _tokenizer_settings(tokenizer, model):
@@ -98,7 +93,7 @@ def _tokenizer_settings(tokenizer, model):
         "do_lower_case": tokenizer.lowercase,
         "strip_accents": tokenizer.strip_accents,
         "tokenize_chinese_chars": True,
-        "model_max_length": _parts(model)[0].config.max_position_embeddings,
+        "model_max_length": getattr(model, "encoder", model).config.max_position_embeddings,
     }
 
 

@@ -1,0 +1,78 @@
+"""What the models on top of an encoder share: they hold it, and are saved and opened with it."""
+
+import keras
+
+from keras_bert_kit.layers.functions import initializer
+
+
+class ModelWithEncoder(keras.Model):
+    """Base of the models that are a `BertEncoder` and a head or two.
+
+    Args:
+        encoder: `BertEncoder`. It is used, not copied: training the model trains it.
+        needs_pooler: bool, whether the head works on the pooled output.
+
+    Raises:
+        ValueError: The head needs a pooler, and the encoder has none.
+    """
+
+    def __init__(self, encoder, needs_pooler, **kwargs):
+        kwargs.setdefault("dtype", encoder.dtype_policy)
+        super().__init__(**kwargs)
+        if needs_pooler and not encoder.add_pooler:
+            raise ValueError(
+                "encoder must have a pooler. Received: an encoder with add_pooler=False, so without pooled_output. "
+                "Load it with allow_missing=['pooler'] to start from a new one."
+            )
+        self.encoder = encoder
+
+    @property
+    def heads(self):
+        """Dictionary from the name of each head, as reports of loading spell it, to its layer."""
+        raise NotImplementedError
+
+    def build(self, *_):
+        """Makes the variables of the heads; their shapes follow from the encoder's config."""
+        for layer in self.heads.values():
+            if not layer.built:
+                layer.build((None, self.encoder.config.hidden_size))
+        self.built = True
+
+    def new_dense(self, num_outputs):
+        """Returns a dense layer for a head, with variables (hidden, outputs) and (outputs,)."""
+        start = initializer(self.encoder.config.initializer_range)
+        return keras.layers.Dense(num_outputs, kernel_initializer=start, dtype=self.dtype_policy, name="logits")
+
+    def new_dropout(self, rate):
+        """Returns the dropout before a head. `rate`: float, or None for `hidden_dropout_prob` of the config."""
+        rate = self.encoder.config.hidden_dropout_prob if rate is None else rate
+        return keras.layers.Dropout(rate, dtype=self.dtype_policy, name="dropout")
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {"encoder": keras.saving.serialize_keras_object(self.encoder)}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """Makes the model again, with its encoder."""
+        encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects)
+        return super().from_config(config | {"encoder": encoder})
+
+
+def checked_class_names(num_classes, class_names):
+    """Returns the names of classes as a tuple of str; `LABEL_0`, `LABEL_1`, … where there are none.
+
+    Args:
+        num_classes: int.
+        class_names: iterable of str, or None.
+
+    Raises:
+        ValueError: Fewer than two classes, or another number of different names.
+    """
+    names = [f"LABEL_{i}" for i in range(num_classes)] if class_names is None else list(class_names)
+    if num_classes < 2 or len(names) != num_classes or len(set(names)) != num_classes:
+        raise ValueError(
+            "num_classes must be 2 or more, and class_names must hold that many different names. "
+            f"Received: num_classes={num_classes}, class_names={names[:20]}."
+        )
+    return tuple(names)
