@@ -42,7 +42,6 @@ class BertClassifier(ModelWithEncoder):
         self.dense = self.new_dense(num_classes)
         self.build()
 
-    @property
     def heads(self):
         """See `ModelWithEncoder`."""
         return {"classifier": self.dense}

@@ -47,7 +47,6 @@ class BertMultipleChoice(ModelWithEncoder):
         self.dense = self.new_dense(1)
         self.build()
 
-    @property
     def heads(self):
         """See `ModelWithEncoder`."""
         return {"multiple_choice": self.dense}

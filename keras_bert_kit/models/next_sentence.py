@@ -35,7 +35,6 @@ class BertNextSentence(ModelWithEncoder):
         self.head = NextSentenceHead(start, dtype=self.dtype_policy, name="next_sentence")
         self.build()
 
-    @property
     def heads(self):
         """See `ModelWithEncoder`."""
         return {"next_sentence": self.head}

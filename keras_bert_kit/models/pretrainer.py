@@ -55,7 +55,6 @@ class BertPretrainer(ModelWithEncoder):
             self.next_sentence_head = NextSentenceHead(sizes.initializer_range, dtype=policy, name="next_sentence")
         self.build()
 
-    @property
     def heads(self):
         """See `ModelWithEncoder`."""
         heads = {"masked_lm": self.masked_lm}

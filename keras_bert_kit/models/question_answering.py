@@ -35,7 +35,6 @@ class BertQuestionAnswering(ModelWithEncoder):
         self.dense = self.new_dense(2)
         self.build()
 
-    @property
     def heads(self):
         """See `ModelWithEncoder`."""
         return {"question_answering": self.dense}

@@ -51,7 +51,6 @@ class BertTokenClassifier(ModelWithEncoder):
         self.in_float32 = keras.layers.Identity(dtype="float32", name="in_float32")
         self.build()
 
-    @property
     def heads(self):
         """See `ModelWithEncoder`."""
         return {"token_classifier": self.dense}

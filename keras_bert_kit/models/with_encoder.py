@@ -26,14 +26,13 @@ class ModelWithEncoder(keras.Model):
             )
         self.encoder = encoder
 
-    @property
     def heads(self):
-        """Dictionary from the name of each head, as reports of loading spell it, to its layer."""
+        """Returns a dictionary from the name of each head, as reports of loading spell it, to its layer."""
         raise NotImplementedError
 
     def build(self, *_):
         """Makes the variables of the heads; their shapes follow from the encoder's config."""
-        for layer in self.heads.values():
+        for layer in self.heads().values():
             if not layer.built:
                 layer.build((None, self.encoder.config.hidden_size))
         self.built = True

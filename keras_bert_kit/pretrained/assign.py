@@ -20,7 +20,7 @@ def variables_of(encoder, *models):
     """
     parts = {"encoder": encoder}
     for model in models:
-        parts |= model.heads
+        parts |= model.heads()
     named = {}
     for part, layer in parts.items():
         inside = layer.path + "/"

@@ -8,6 +8,7 @@ import tensorflow as tf
 from safetensors.numpy import save_file
 
 from keras_bert_kit.files import folder_written_beside, sha256_of
+from keras_bert_kit.models import BertEncoder
 from keras_bert_kit.pretrained.assign import variables_of
 from keras_bert_kit.pretrained.hugging_face import CONFIG, KIT_FILE, VOCABULARY, WEIGHTS
 from keras_bert_kit.pretrained.names import HUGGING_FACE, rows_for
@@ -62,7 +63,7 @@ def write_hugging_face(model, path, tokenizer):
 
 def tensors_of(model):
     """Returns the model's weights under Hugging Face's names: {name: float32 array}."""
-    encoder, heads = getattr(model, "encoder", model), getattr(model, "heads", {})
+    encoder, heads = _parts(model)
     variables = variables_of(encoder, *([model] if heads else []))
     groups = ["encoder", *["pooler"] * encoder.add_pooler, *heads]
     prefix = "bert." if heads else ""
@@ -76,7 +77,8 @@ def tensors_of(model):
 
 def config_of(model):
     """Returns the dictionary of Hugging Face's config.json."""
-    sizes, heads = getattr(model, "encoder", model).config, getattr(model, "heads", {})
+    encoder, heads = _parts(model)
+    sizes = encoder.config
     values = sizes.to_dict() | {"hidden_act": _ACTIVATIONS[sizes.hidden_act]}
     values |= {"model_type": "bert", "position_embedding_type": "absolute"}
     if class_names := getattr(model, "class_names", None):
@@ -87,13 +89,18 @@ def config_of(model):
     return {"architectures": [_ARCHITECTURES[tuple(heads)]]} | values
 
 
+def _parts(model):
+    """The encoder in a model, and a dictionary from its heads to their layers, empty for an encoder by itself."""
+    return (model, {}) if isinstance(model, BertEncoder) else (model.encoder, model.heads())
+
+
 def _tokenizer_settings(tokenizer, model):
     return {
         "tokenizer_class": "BertTokenizer",
         "do_lower_case": tokenizer.lowercase,
         "strip_accents": tokenizer.strip_accents,
         "tokenize_chinese_chars": True,
-        "model_max_length": getattr(model, "encoder", model).config.max_position_embeddings,
+        "model_max_length": _parts(model)[0].config.max_position_embeddings,
     }
 
 
