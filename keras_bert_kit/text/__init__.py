@@ -5,6 +5,7 @@ pieces.py                  the steps in a row:
     code_points.py             texts as code points, and tables with a number for each
     normalizer.py              characters as BERT sees them, words as it divides them
     hugging_face_unicode.py    Unicode as Hugging Face's tokenizers know it
+    tf_hub_unicode.py          normalisation as TF-Hub's preprocessing SavedModels do it
     final_sigma.py             the one letter whose lower case depends on its neighbours, for Google's
     special_tokens.py          "[MASK]" written in a text
     characters.py              all of these and the alphabet of the vocabulary, as one table

@@ -16,7 +16,7 @@ from keras_bert_kit.text.vocabulary import CONTINUATION_PREFIX
 
 # Symbol END stands for "no further character in this word"; no token is spelled with END or UNKNOWN.
 END, UNKNOWN = 0, 1
-CLASS_BITS, COUNT_BITS = 2, 2
+CLASS_BITS, COUNT_BITS = 2, 5
 # Code points beyond Unicode, for the special tokens: each counts as one character.
 NUM_EXTRA = 256
 
@@ -24,7 +24,7 @@ NUM_EXTRA = 256
 class CharacterTable(NamedTuple):
     """What each code point becomes.
 
-    table: CodePointTable of `value << 2 | count`. count is how many symbols the code point becomes (0 to 3). For 1 the
+    table: CodePointTable of `value << 5 | count`. count is how many symbols the code point becomes (0 to 18). For 1 the
         value is `symbol << 2 | class` itself; for more it is where in `sequences` they are.
     sequences: int32 (n,), `symbol << 2 | class`, of the code points that become several.
     """

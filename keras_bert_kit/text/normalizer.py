@@ -12,8 +12,9 @@ once with `unicodedata`:
 A normalised character is of one of three classes: SPACE ends a word, SINGLE (punctuation and ideographs) is a word
 of its own, OTHER forms words with its neighbours.
 
-The two references differ on a few hundred rare characters, so each table is made after one of them: HUGGING_FACE
-(private-use characters dropped, categories of Unicode 8.0) or GOOGLE (private use kept, Python's categories).
+The references differ on a few hundred rare characters, so each table is made after one of them: HUGGING_FACE
+(private-use characters dropped, categories of Unicode 8.0) or GOOGLE (private use kept, Python's categories). TF_HUB
+has steps of its own, see `tf_hub_unicode.py`.
 """
 
 import functools
@@ -21,11 +22,11 @@ import unicodedata
 
 import numpy as np
 
-from keras_bert_kit.text import hugging_face_unicode
+from keras_bert_kit.text import hugging_face_unicode, tf_hub_unicode
 from keras_bert_kit.text.code_points import NUM_CODE_POINTS
 
-HUGGING_FACE, GOOGLE = "hugging_face", "google"
-REFERENCES = (HUGGING_FACE, GOOGLE)
+HUGGING_FACE, GOOGLE, TF_HUB = "hugging_face", "google", "tf_hub"
+REFERENCES = (HUGGING_FACE, GOOGLE, TF_HUB)
 SPACE, SINGLE, OTHER = 0, 1, 2
 
 # CJK ideographs, as listed by Google's tokenizer. Not kana, not Hangul: those write words.
@@ -48,7 +49,9 @@ _SPACE_CATEGORIES = {"Zs", "Zl", "Zp"}
 
 
 def normalize_character(character, lowercase, strip_accents, reference=HUGGING_FACE):
-    """Normalises one character to a string of none, one or a few characters."""
+    """Normalises one character to a string of none, one or a few characters; `strip_accents` says nothing to TF_HUB."""
+    if reference == TF_HUB:
+        return tf_hub_unicode.normalize(character, lowercase)
     if character in "\t\n\r":
         return " "
     category = _category(character, reference)
@@ -96,7 +99,7 @@ def normalization_rules(lowercase, strip_accents, reference):
                 classes[code_point] = character_class(character, reference)
     for first, last in _IDEOGRAPHS:
         classes[first : last + 1] = SINGLE
-    if reference == GOOGLE:
+    if reference != HUGGING_FACE:
         return replacements, (), classes
     first, last = _NO_IDEOGRAPHS_IN_HUGGING_FACE
     classes[first : last + 1] = OTHER

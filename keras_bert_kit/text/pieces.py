@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_bert_kit.text.characters import CharacterTable, alphabet_of, build_character_table, normalize, spell
 from keras_bert_kit.text.code_points import NUM_CODE_POINTS, decode
 from keras_bert_kit.text.final_sigma import casing_table, lower_final_sigmas
-from keras_bert_kit.text.normalizer import GOOGLE, normalization_rules
+from keras_bert_kit.text.normalizer import GOOGLE, TF_HUB, normalization_rules
 from keras_bert_kit.text.special_tokens import lengths_in_text, mark_special_tokens
 from keras_bert_kit.text.trie import CONTINUATION_ROOT, NONE, WORD_ROOT, build_trie
 from keras_bert_kit.text.wordpiece import match_pieces, positions_of, split_words
@@ -38,8 +38,8 @@ class PieceFinder:
         ids: dict of token to id.
         unknown_id: int, id of the piece for words that cannot be cut.
         lowercase, strip_accents: bool.
-        reference: HUGGING_FACE or GOOGLE.
-        max_characters_per_word: int.
+        reference: HUGGING_FACE, GOOGLE or TF_HUB.
+        max_characters_per_word: int; for TF_HUB it counts bytes of UTF-8.
         special_tokens: list of tokens that are one piece where a text writes them out; those without id are not.
     """
 
@@ -55,6 +55,7 @@ class PieceFinder:
             self._characters = CharacterTable(_constants(characters.table), tf.constant(characters.sequences))
             self._trie = _constants(trie)
             self._casing = _constants(casing_table()) if lowercase and reference == GOOGLE else None
+            self._bytes_of_symbols = tf.constant(_bytes_of_symbols(alphabet)) if reference == TF_HUB else None
 
     def find(self, texts):
         """Token ids, int32 ragged (batch, tokens), of texts, string (batch,)."""
@@ -89,11 +90,27 @@ class PieceFinder:
         marked = mark_special_tokens(code_points, self.special_tokens)
         normalized = normalize(marked, text_starts, self._characters)
         words = split_words(normalized.symbols, normalized.classes)
-        ids = match_pieces(normalized.symbols, words, self._trie, self.unknown_id, self.max_characters_per_word)
+        acceptable = self._lengths(words, normalized.symbols) <= self.max_characters_per_word
+        ids = match_pieces(normalized.symbols, words, acceptable, self._trie, self.unknown_id)
         places = positions_of(ids != NONE)
         row_splits = tf.searchsorted(places, tf.cast(normalized.row_splits, tf.int32), out_type=tf.int64)
         ids = tf.RaggedTensor.from_row_splits(tf.gather(ids, places), row_splits, validate=False)
         return ids, places, words, normalized, marked, text_starts
+
+    def _lengths(self, words, symbols):
+        """How long each word is, int32 (words,)."""
+        if self._bytes_of_symbols is None:
+            return words.ends - words.starts + 1
+        before = tf.cumsum(tf.pad(tf.gather(self._bytes_of_symbols, symbols), [[1, 0]]))
+        return tf.gather(before, words.ends + 1) - tf.gather(before, words.starts)
+
+
+def _bytes_of_symbols(alphabet):
+    """The bytes of UTF-8 of each symbol. A word with a character of no symbol is [UNK], however long it is."""
+    sizes = np.ones(max(alphabet.values()) + 1, np.int32)
+    for code_point, symbol in alphabet.items():
+        sizes[symbol] = len(chr(code_point).encode(errors="surrogatepass")) if code_point < NUM_CODE_POINTS else 1
+    return sizes
 
 
 def _trie_of(ids, alphabet, rules, special_tokens):

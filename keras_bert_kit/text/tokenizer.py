@@ -14,7 +14,7 @@ Keras functional model and inside an exported SavedModel, wherever TensorFlow ru
 import keras
 import tensorflow as tf
 
-from keras_bert_kit.text.normalizer import HUGGING_FACE, REFERENCES
+from keras_bert_kit.text.normalizer import GOOGLE, HUGGING_FACE, REFERENCES, TF_HUB
 from keras_bert_kit.text.pieces import PieceFinder
 from keras_bert_kit.text.texts import as_ids, as_texts
 from keras_bert_kit.text.vocabulary import CONTINUATION_PREFIX, SPECIAL_TOKENS, Vocabulary, read_vocabulary
@@ -33,10 +33,12 @@ class BertTokenizer(keras.layers.Layer):
         vocabulary: list of str, the token of each id. Must hold [UNK], [CLS], [SEP] and [PAD].
         lowercase: bool, whether the model is an "uncased" one.
         strip_accents: bool, whether "é" becomes "e". None: as `lowercase`.
-        reference: "hugging_face" or "google". Decides about rare characters and the two arguments below.
-        max_characters_per_word: int, longer words become [UNK]. None: 100 as in Hugging Face's, 200 as in Google's.
+        reference: "hugging_face" or "google". Decides about rare characters and the two arguments below. Or "tf_hub":
+            ids of TF-Hub's preprocessing SavedModels, which normalise with NFKC case folding (`tf_hub_unicode.py`).
+        max_characters_per_word: int, longer words become [UNK]. None: 100 as in Hugging Face's, 200 as in Google's, and
+            100 as in TF-Hub's, where it counts bytes of UTF-8.
         special_tokens_in_text: bool, whether "[MASK]" (or [CLS], [SEP], [PAD], [UNK]) written in a text is that token,
-            or the brackets and letters that it is. None: True as in Hugging Face's, False as in Google's. Say False
+            or the brackets and letters that it is. None: True as in Hugging Face's, False as in the others. Say False
             where strangers write the texts.
         **kwargs: passed to `keras.layers.Layer`.
 
@@ -74,9 +76,14 @@ class BertTokenizer(keras.layers.Layer):
         super().__init__(**{"trainable": False, "dtype": "int32", **kwargs})
         if reference not in REFERENCES:
             raise ValueError(f"reference must be one of {REFERENCES}. Received: {reference=}.")
+        if reference == TF_HUB and strip_accents not in (None, bool(lowercase)):
+            raise ValueError(
+                f"TF-Hub's preprocessing strips accents where it lower-cases, and only there. Received: {lowercase=}, "
+                f"{strip_accents=}. Leave strip_accents out, or take another reference."
+            )
         follows_hugging_face = reference == HUGGING_FACE
         if max_characters_per_word is None:
-            max_characters_per_word = 100 if follows_hugging_face else 200
+            max_characters_per_word = 200 if reference == GOOGLE else 100
         if not isinstance(max_characters_per_word, int) or max_characters_per_word < 1:
             raise ValueError(f"max_characters_per_word must be a positive int. Received: {max_characters_per_word=}.")
         self.lowercase = bool(lowercase)

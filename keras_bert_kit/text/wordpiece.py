@@ -59,20 +59,19 @@ def split_words(symbols, classes):
     )
 
 
-def match_pieces(symbols, words, trie, unknown_id, max_characters_per_word):
+def match_pieces(symbols, words, acceptable, trie, unknown_id):
     """Cuts words into pieces.
 
     Args:
         symbols: int32 (symbols,).
         words: Words.
+        acceptable: bool (words,), false for words that are too long to be cut.
         trie: Trie of int32 tensors.
         unknown_id: int, the id of [UNK], which stands for words that cannot be cut and for words too long.
-        max_characters_per_word: int, longer words are too long.
 
     Returns:
         int32 (symbols,): at the position where a piece starts its id, NONE elsewhere.
     """
-    acceptable = words.ends - words.starts < max_characters_per_word
     word = positions_of(acceptable)
     start = tf.gather(words.starts, word)
     piece_starts, piece_ids, piece_words = _walk(word, start, symbols, words.following, trie)
