@@ -1,7 +1,7 @@
 """The exceptions that users of the kit may want to catch.
 
 Every message says what must hold, what was received, and what to do. Wrong arguments of a layer are a plain
-`ValueError`, as everywhere in Keras; these five are for what comes from outside: files, folders, texts.
+`ValueError`, as everywhere in Keras; these six are for what comes from outside (files, folders, texts) and for runs.
 """
 
 
@@ -27,3 +27,7 @@ class CheckpointError(KitError, ValueError):
 
 class ExportError(KitError, RuntimeError):
     """A model could not be exported, or an exported model is not what its folder promises."""
+
+
+class TrainingError(KitError, RuntimeError):
+    """A training run cannot go on: the loss is not finite, or the data and the model do not fit."""

@@ -1,4 +1,4 @@
-"""What all tests share: the folder of shared data, and quiet TensorFlow logs."""
+"""What all tests share: the folder of shared data, logical CPUs for replicas, and quiet TensorFlow logs."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,12 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import tensorflow as tf
+
+# Settled once per process, before TensorFlow starts. Everything else runs on the first of them.
+(_cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(_cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
 
 
 @pytest.fixture(scope="session")

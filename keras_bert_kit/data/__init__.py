@@ -2,11 +2,13 @@
 
 from keras_bert_kit.data.classification import classification_dataset, count_truncated
 from keras_bert_kit.data.labels import class_names_of, label_ids
+from keras_bert_kit.data.order import ShuffledBatches
 from keras_bert_kit.data.sources import AG_NEWS_CLASSES, Examples, read_examples, read_sample
 
 __all__ = [
     "AG_NEWS_CLASSES",
     "Examples",
+    "ShuffledBatches",
     "class_names_of",
     "classification_dataset",
     "count_truncated",

@@ -1,0 +1,50 @@
+"""`ShuffledBatches`: batches in an order that is known for every position, so that a run can go on anywhere."""
+
+import tensorflow as tf
+
+
+class ShuffledBatches:
+    """Endless batches of examples; each epoch goes through all of them in another random order.
+
+    The order of an epoch is a permutation that seed and epoch determine. So the position in the data is one integer,
+    the number of examples seen, and to go on from there nothing has to be run through again.
+
+    Args:
+        num_examples: int.
+        batch_size: int, examples a batch, over all replicas; the last batch of an epoch may be shorter.
+        batch_at: function from an int64 tensor (batch,) of numbers of examples to a batch, run in `tf.data`.
+        seed: int, 0 or more.
+    """
+
+    def __init__(self, num_examples, batch_size, batch_at, seed=0):
+        if num_examples < 1 or batch_size < 1:
+            raise ValueError(
+                f"num_examples and batch_size must be 1 or more. Received: {num_examples} and {batch_size}."
+            )
+        self.num_examples = num_examples
+        self.batch_size = batch_size
+        self.batch_at = batch_at
+        self.seed = seed
+
+    @property
+    def steps_per_epoch(self):
+        """Batches of an epoch."""
+        return -(-self.num_examples // self.batch_size)
+
+    def batches_from(self, position=0):
+        """Returns a `tf.data.Dataset` of the batches after the first `position` examples.
+
+        Args:
+            position: int, examples seen since the start of the first epoch.
+        """
+        first_epoch, seen = divmod(position, self.num_examples)
+
+        def indices(epoch):
+            numbers = tf.range(self.num_examples, dtype=tf.int64)
+            order = tf.random.experimental.stateless_shuffle(numbers, seed=tf.stack([self.seed, epoch]))
+            left = order[tf.where(epoch == first_epoch, seen, 0) :]
+            return tf.data.Dataset.from_tensor_slices(left).batch(self.batch_size)
+
+        epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
+        batches = epochs.flat_map(indices).map(self.batch_at, num_parallel_calls=tf.data.AUTOTUNE)
+        return batches.prefetch(tf.data.AUTOTUNE)

@@ -1,0 +1,144 @@
+"""Checkpoints from which a run goes on as if it had never stopped.
+
+A checkpoint is a folder `step-00000120` with `variables.safetensors` and `state.json`: weights, the optimizer's
+moments, the step, the loss scale, the position in the data, the best result so far, and the checksum of the variables.
+It is written beside its place, flushed to the disk and renamed, so that it is whole or absent.
+"""
+
+import json
+import logging
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import safetensors
+from safetensors.numpy import load_file, save_file
+
+from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.files import folder_written_beside, sha256_of
+
+_VARIABLES, _STATE = "variables.safetensors", "state.json"
+_FORMAT = 1
+
+_log = logging.getLogger(__name__)
+
+
+class Checkpoints:
+    """The checkpoints of one run, in one folder.
+
+    Args:
+        folder: where they are, or will be.
+        variables: dictionary from name to an object with `numpy()` and `assign(value)`, such as `tf.Variable`.
+        keep_last: int, how many of the newest are kept.
+    """
+
+    def __init__(self, folder, variables, keep_last=2):
+        if keep_last < 1:
+            raise ValueError(f"keep_last must be 1 or more. Received: keep_last={keep_last}.")
+        self.folder = Path(folder)
+        self.variables = variables
+        self.keep_last = keep_last
+
+    def steps(self, kind="step"):
+        """Returns the steps of the checkpoints that are there, in rising order."""
+        names = [path.name for path in self.folder.glob(f"{kind}-*")] if self.folder.is_dir() else []
+        return sorted(int(found[1]) for name in names if (found := re.fullmatch(kind + r"-(\d+)", name)))
+
+    def save(self, step, state):
+        """Writes a checkpoint to go on from, then removes those that are too old.
+
+        Args:
+            step: int.
+            state: dictionary that JSON can hold.
+
+        Raises:
+            OSError: It cannot be written: the earlier checkpoints are as they were.
+        """
+        self._write("step", step, state, self.keep_last)
+
+    def save_best(self, step, state):
+        """Writes a checkpoint of the best model so far, then removes the one before; arguments as in `save`."""
+        self._write("best", step, state, 1)
+
+    def restore_best(self):
+        """Assigns the variables of the best checkpoint; returns its step, or None where there is none.
+
+        Raises:
+            CheckpointError: It is damaged.
+        """
+        for step in reversed(self.steps("best")):
+            self._assign(self._read(self._path(step, "best"))[1], self._path(step, "best"))
+            return step
+        return None
+
+    def restore(self):
+        """Restores the newest checkpoint that is whole; damaged ones are reported, and the one before is taken.
+
+        Returns:
+            The state that was saved, or None where there is no checkpoint.
+
+        Raises:
+            CheckpointError: All are damaged, or they belong to another model. No variable was changed.
+        """
+        self._remove_leftovers()
+        faults = []
+        for step in reversed(self.steps()):
+            try:
+                state, arrays = self._read(self._path(step))
+            except CheckpointError as error:
+                faults.append(str(error))
+                _log.warning("A checkpoint is damaged and was not used: %s", error)
+                continue
+            self._assign(arrays, self._path(step))
+            return state
+        if faults:
+            raise CheckpointError(
+                f"One of the checkpoints in {self.folder} must be whole. All are damaged: " + " ".join(faults)
+            )
+        return None
+
+    def _path(self, step, kind="step"):
+        return self.folder / f"{kind}-{step:08d}"
+
+    def _write(self, kind, step, state, keep):
+        if step not in self.steps(kind):
+            with folder_written_beside(self._path(step, kind)) as beside:
+                arrays = {name: np.asarray(variable.numpy()) for name, variable in self.variables.items()}
+                save_file(arrays, beside / _VARIABLES)
+                content = {"format": _FORMAT, "step": step, "sha256": sha256_of(beside / _VARIABLES), "state": state}
+                (beside / _STATE).write_text(json.dumps(content, indent=1), encoding="utf-8")
+        for old in self.steps(kind)[:-keep]:
+            shutil.rmtree(self._path(old, kind))
+
+    def _read(self, folder):
+        try:
+            content = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+            if content["sha256"] != sha256_of(folder / _VARIABLES):
+                raise CheckpointError(f"{folder / _VARIABLES} is not the file that was written: its checksum differs.")
+            return content["state"], load_file(folder / _VARIABLES)
+        except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+            raise CheckpointError(f"{folder} cannot be read: {error}.") from None
+
+    def _assign(self, arrays, folder):
+        shapes = {name: tuple(variable.shape) for name, variable in self.variables.items()}
+        faults = [f"{name}: not in the checkpoint" for name in shapes.keys() - arrays.keys()]
+        faults += [f"{name}: not in this run" for name in arrays.keys() - shapes.keys()]
+        faults += [
+            f"{name}: {arrays[name].shape} in the checkpoint, {shapes[name]} here"
+            for name in shapes.keys() & arrays.keys()
+            if arrays[name].shape != shapes[name]
+        ]
+        if faults:
+            raise CheckpointError(
+                f"A run can only go on with the model and the optimizer that it began with. Received: {folder}: "
+                + "; ".join(sorted(faults)[:10])
+                + ". Give another checkpoint_dir, or the first model."
+            )
+        for name, variable in self.variables.items():
+            variable.assign(arrays[name])
+
+    def _remove_leftovers(self):
+        """What a kill in the middle of writing left behind."""
+        for path in self.folder.glob(".tmp-*") if self.folder.is_dir() else ():
+            shutil.rmtree(path, ignore_errors=True)

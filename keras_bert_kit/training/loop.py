@@ -1,0 +1,281 @@
+"""`Trainer`: the training loop. It knows nothing of BERT: model, optimizer, loss and strategy are arguments."""
+
+import contextlib
+import dataclasses
+import math
+import sys
+from pathlib import Path
+
+import tensorflow as tf
+
+from keras_bert_kit.errors import TrainingError
+from keras_bert_kit.training.checkpoint import Checkpoints
+from keras_bert_kit.training.distribution import share_batches
+from keras_bert_kit.training.progress import ProgressBar
+from keras_bert_kit.training.records import Records
+from keras_bert_kit.training.step import TrainStep
+from keras_bert_kit.training.stop import StopSignal
+
+
+class Trainer:
+    """Trains a Keras model by a loop over a `tf.distribute` strategy, the same on one replica and on many.
+
+    A step is one update of the weights. `batch_size`, in the data set, is global: over all replicas and micro-batches.
+
+    Args:
+        model: `keras.Model`, made in the scope of `strategy`.
+        optimizer: `keras.optimizers.Optimizer`, such as `create_optimizer` gives.
+        loss: object with `counts`, `sums` and `metrics`, such as `CrossEntropy`.
+        strategy: `tf.distribute.Strategy`. Default: the current one.
+        accumulation_steps: int, micro-batches that each replica splits its part of a batch into, to save memory. The
+            numbers are those of the whole batch.
+        steps_per_call: int, steps inside one call of the compiled function, which saves time between short steps.
+        jit_compile: bool, whether XLA compiles the step; for data of static shapes, on one replica.
+        seed: int, of dropout.
+
+    Example:
+
+    >>> strategy = make_strategy("auto")
+    >>> with strategy.scope():
+    ...     model = BertClassifier(load_pretrained(source).encoder, num_classes=4)
+    ...     optimizer = create_optimizer(3e-5, num_train_steps=900, num_warmup_steps=90)
+    >>> trainer = Trainer(model, optimizer, CrossEntropy(), strategy=strategy)
+    >>> trainer.fit(train_dataset, steps=900, validation_dataset=held_out, checkpoint_dir="runs/news")
+    """
+
+    def __init__(
+        self,
+        model,
+        optimizer,
+        loss,
+        *,
+        strategy=None,
+        accumulation_steps=1,
+        steps_per_call=1,
+        jit_compile=False,
+        seed=0,
+    ):
+        if accumulation_steps < 1 or steps_per_call < 1:
+            raise ValueError(
+                "accumulation_steps and steps_per_call must be 1 or more. "
+                f"Received: accumulation_steps={accumulation_steps}, steps_per_call={steps_per_call}."
+            )
+        if optimizer.clipnorm or optimizer.clipvalue or optimizer.gradient_accumulation_steps:
+            raise ValueError(
+                "The optimizer may clip by global_clipnorm only, and must not accumulate: that is the Trainer's. "
+                f"Received: clipnorm={optimizer.clipnorm}, clipvalue={optimizer.clipvalue}, "
+                f"gradient_accumulation_steps={optimizer.gradient_accumulation_steps}."
+            )
+        self.model = model
+        self.optimizer = optimizer
+        self.loss = loss
+        self.strategy = strategy or tf.distribute.get_strategy()
+        if not all(self.strategy.extended.variable_created_in_scope(variable.value) for variable in model.variables):
+            raise ValueError(
+                f"The model must be made in the scope of the strategy. Received: {type(self.strategy).__name__}, and a "
+                "model from outside. Make it in `with strategy.scope():`."
+            )
+        if jit_compile and self.strategy.num_replicas_in_sync > 1:
+            raise ValueError("jit_compile=True is for one replica. On a TPU, XLA compiles the step anyway.")
+        self.steps_per_call = steps_per_call
+        with self.strategy.scope():
+            optimizer.build(model.trainable_variables)
+            self.step = TrainStep(model, optimizer, loss, self.strategy, accumulation_steps, seed, jit_compile)
+        self._train_call = tf.function(self._train_steps)
+        self._evaluation_call = tf.function(self._evaluation_step)
+
+    def fit(
+        self,
+        train_dataset,
+        steps,
+        *,
+        validation_dataset=None,
+        validate_every=None,
+        monitor="loss",
+        patience=None,
+        checkpoint_dir=None,
+        save_every=None,
+        keep_last=2,
+        on_validation=None,
+    ):
+        """Trains until `steps` steps are done, counted from the first one ever made in `checkpoint_dir`.
+
+        Args:
+            train_dataset: `tf.data.Dataset` of global batches (inputs, labels), which is repeated as needed; or an
+                object with `batches_from(position)`, a data set of the batches after so many examples, such as
+                `ShuffledBatches`, which resumes at once where a data set has to be run through from its start.
+            steps: int, updates of the weights.
+            validation_dataset: `tf.data.Dataset` of the same kind, to evaluate on.
+            validate_every: int, steps between evaluations; the last step is always followed by one. Default: only that.
+            monitor: str, which result says what is best: lower is better for names that end in `loss`, higher for
+                others.
+            patience: int, evaluations without a new best after which the run ends early. Default: never.
+            checkpoint_dir: folder of checkpoints. If there is one, the run goes on from the newest.
+            save_every: int, steps between checkpoints; the last step is always followed by one. Default: only that,
+                and SIGTERM, after which the run is saved and the process ends with exit code 0.
+            keep_last: int, how many checkpoints to go on from are kept, besides the best.
+            on_validation: function of (step, dictionary of results), called after each evaluation.
+
+        Returns:
+            `History`.
+
+        Raises:
+            TrainingError: The loss is not finite; the message says at which step.
+            CheckpointError: The checkpoints are of another model, or all damaged.
+        """
+        checkpoints = Checkpoints(checkpoint_dir, self._state_variables(), keep_last) if checkpoint_dir else None
+        state = _State(**(checkpoints and checkpoints.restore() or {}))
+        records = Records(checkpoint_dir and Path(checkpoint_dir) / "log.jsonl", state.step)
+        bar = ProgressBar(steps, state.step)
+
+        def save():
+            records.flush()
+            checkpoints.save(state.step, dataclasses.asdict(state))
+
+        with StopSignal() as stop, contextlib.closing(records), contextlib.closing(bar):
+            batches = iter(share_batches(_from_position(train_dataset, state), self.strategy))
+            while state.step < steps and not state.is_exhausted(patience):
+                count = min(_until(state.step, period) for period in (self.steps_per_call, validate_every, save_every))
+                count = min(count, steps - state.step)
+                for logs in self._train(batches, count, state):
+                    records.add(state.step, **logs)
+                    bar.update(state.step, logs)
+                last = state.step == steps
+                if validation_dataset is not None and (last or _is_due(state.step, validate_every)):
+                    results = self.evaluate(validation_dataset)
+                    records.add(state.step, validation=results)
+                    if state.is_best(results, monitor) and checkpoints:
+                        checkpoints.save_best(state.step, dataclasses.asdict(state))
+                    bar.write(f"step {state.step}: " + "  ".join(f"{k} {v:.4f}" for k, v in results.items()))
+                    if on_validation:
+                        on_validation(state.step, results)
+                if checkpoints and (last or stop.requested or _is_due(state.step, save_every)):
+                    save()
+                if stop.requested and not last:
+                    sys.exit(0 if checkpoints else 143)
+        return History(records.lines, state.step, state.best, state.best_step)
+
+    def evaluate(self, dataset):
+        """Evaluates on every example once, the last short batch included.
+
+        Args:
+            dataset: `tf.data.Dataset` of batches (inputs, labels), finite.
+
+        Returns:
+            Dictionary of floats: the parts of the loss and the metrics, each a mean over all its targets.
+        """
+        totals = {}
+        for batch in share_batches(dataset, self.strategy):
+            for name, (total, count) in self._evaluation_call(batch).items():
+                before = totals.get(name, (0.0, 0.0))
+                totals[name] = (before[0] + float(total), before[1] + float(count))
+        results = {name: total / count if count else math.nan for name, (total, count) in totals.items()}
+        return {"loss": sum(results[name] for name in self.loss.parts)} | results
+
+    def _train(self, batches, count, state):
+        """Makes some steps, and yields the logs of each, with the state moved on."""
+        for row in self._train_call(batches, tf.constant(count)).numpy().tolist():
+            logs = dict(zip(self.step.names, row, strict=True))
+            state.step += 1
+            state.position += int(logs.pop("examples"))
+            scale = self.step.loss_scale
+            if not math.isfinite(logs["loss"]) and (scale is None or float(scale.value.numpy()) <= 1.0):
+                raise TrainingError(
+                    f"The loss must be a finite number. Received: {logs['loss']} at step {state.step}, gradient norm "
+                    f"{logs['gradient_norm']}. Lower the learning rate, or look for broken examples in that batch; "
+                    "the checkpoints are from before it."
+                )
+            yield logs
+
+    def _train_steps(self, batches, count):
+        table = tf.TensorArray(tf.float32, size=count)
+        for number in tf.range(count):
+            table = table.write(number, self.step(next(batches)))
+        return table.stack()
+
+    def _evaluation_step(self, batch):
+        sums = self.strategy.run(self._sums, args=batch)
+        return tf.nest.map_structure(lambda value: self.strategy.reduce("sum", value, axis=None), sums)
+
+    def _sums(self, inputs, labels):
+        """Runs on each replica: (sum, count) of its part of a batch, by name."""
+        outputs = self.model(inputs, training=False)
+        sums, counts = self.loss.sums(labels, outputs), self.loss.counts(labels)
+        return {name: (sums[name], counts[name]) for name in sums} | self.loss.metrics(labels, outputs)
+
+    def _state_variables(self):
+        """Everything that a step changes and the next one needs, by its place: Keras' names count a process' layers."""
+        groups = {"model": self.model.weights, "optimizer": self.optimizer.variables}
+        if self.step.loss_scale:
+            groups["loss_scale"] = self.step.loss_scale.variables
+        return {
+            f"{group}/{place:04d}": variable
+            for group, variables in groups.items()
+            for place, variable in enumerate(variables)
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class History:
+    """What a run did.
+
+    Attributes:
+        records: list of dictionaries, see `Records`.
+        step: int, steps done.
+        best: float, the best result under `monitor`, or None.
+        best_step: int, when it was reached.
+    """
+
+    records: list
+    step: int
+    best: float | None
+    best_step: int | None
+
+    @property
+    def validations(self):
+        """List of (step, results) of all evaluations."""
+        return [(record["step"], record["validation"]) for record in self.records if "validation" in record]
+
+
+@dataclasses.dataclass
+class _State:
+    """What a checkpoint holds besides variables; all of it fits into JSON.
+
+    `position` counts examples since the start of the run, so that it means the same with another batch size.
+    """
+
+    step: int = 0
+    position: int = 0
+    best: float | None = None
+    best_step: int | None = None
+    since_best: int = 0
+
+    def is_best(self, results, monitor):
+        """Takes note of an evaluation, and says whether it is the best so far."""
+        if monitor not in results:
+            raise ValueError(f"monitor must be one of {', '.join(results)}. Received: monitor={monitor!r}.")
+        value = results[monitor]
+        better = self.best is None or (value < self.best if monitor.endswith("loss") else value > self.best)
+        self.since_best += 1
+        if better:
+            self.best, self.best_step, self.since_best = value, self.step, 0
+        return better
+
+    def is_exhausted(self, patience):
+        """Says whether so many evaluations in a row brought nothing better."""
+        return patience is not None and self.since_best >= patience
+
+
+def _from_position(dataset, state):
+    if isinstance(dataset, tf.data.Dataset):
+        return dataset.repeat().skip(state.step)
+    return dataset.batches_from(state.position)
+
+
+def _until(step, period):
+    """Steps until the next multiple of a period."""
+    return period - step % period if period else sys.maxsize
+
+
+def _is_due(step, period):
+    return bool(period) and step % period == 0

@@ -1,0 +1,55 @@
+"""Losses as sums and counts, so that a mean over all replicas and micro-batches is the mean over the whole batch.
+
+A mean of means is wrong as soon as the parts hold different numbers of targets: the last short batch, padding, masked
+words. So a loss here never divides. It says how many targets there are, and what their losses add up to; the loop
+divides by the count over all replicas.
+"""
+
+import tensorflow as tf
+
+IGNORED_LABEL = -100  # Hugging Face's and PyTorch's convention
+
+
+class CrossEntropy:
+    """Cross-entropy of logits and class numbers: of texts (batch, classes), or of tokens (batch, sequence, classes).
+
+    Labels are int tensors of the shape of the logits without the last axis. Where a label is -100, there is no target:
+    it counts neither in the loss nor in the accuracy.
+
+    Attributes:
+        parts: tuple of str, the names of `counts` and `sums`; the loss is the sum of their means.
+    """
+
+    parts = ("loss",)
+
+    def counts(self, labels):
+        """Returns {name: number of targets, scalar float32} of the parts of the loss."""
+        return {"loss": tf.reduce_sum(_targets(labels))}
+
+    def sums(self, labels, logits):
+        """Returns {name: sum of losses, scalar float32}, in nats, under the names of `counts`."""
+        labels, logits = self._checked(labels, logits)
+        safe = tf.where(labels == IGNORED_LABEL, 0, labels)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(safe, tf.cast(logits, tf.float32))
+        return {"loss": tf.reduce_sum(losses * _targets(labels))}
+
+    def metrics(self, labels, logits):
+        """Returns {name: (sum, count)}, scalars float32: the `accuracy`."""
+        labels, logits = self._checked(labels, logits)
+        answers = tf.argmax(logits, axis=-1, output_type=tf.int32)
+        right = tf.cast(answers == labels, tf.float32)
+        return {"accuracy": (tf.reduce_sum(right), tf.reduce_sum(_targets(labels)))}
+
+    @staticmethod
+    def _checked(labels, logits):
+        if logits.shape.rank != labels.shape.rank + 1:
+            raise ValueError(
+                "Labels must be class numbers, of the shape of the logits without the last axis. "
+                f"Received: labels {labels.shape}, logits {logits.shape}."
+            )
+        return tf.cast(labels, tf.int32), logits
+
+
+def _targets(labels):
+    """1.0 where there is a target, 0.0 where not."""
+    return tf.cast(tf.cast(labels, tf.int32) != IGNORED_LABEL, tf.float32)

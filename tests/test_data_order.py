@@ -1,0 +1,49 @@
+"""The order of examples: a permutation for each epoch, the same from any position."""
+
+import numpy as np
+import pytest
+
+from keras_bert_kit.data import ShuffledBatches
+
+
+def order(count, num_examples=10, batch_size=4, position=0, seed=0):
+    """The first `count` examples from a position on, and the sizes of their batches."""
+    batches, found = ShuffledBatches(num_examples, batch_size, lambda rows: rows, seed), []
+    for batch in batches.batches_from(position):
+        found.append(batch.numpy().tolist())
+        if sum(map(len, found)) >= count:
+            return sum(found, [])[:count], [len(batch) for batch in found]
+
+
+def test_every_epoch_holds_every_example_once_in_another_order():
+    examples, sizes = order(30)
+    epochs = [examples[start : start + 10] for start in (0, 10, 20)]
+    assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
+    assert epochs[0] != epochs[1] != epochs[2] and sizes == [4, 4, 2] * 3
+    assert order(10, seed=1)[0] != epochs[0]
+
+
+@pytest.mark.parametrize("position", [0, 1, 4, 9, 10, 17, 20])
+def test_going_on_from_a_position_gives_the_rest(position):
+    assert order(12, position=position)[0] == order(32)[0][position : position + 12]
+
+
+def test_the_order_does_not_depend_on_the_batch_size():
+    assert order(20, batch_size=3)[0] == order(20, batch_size=10)[0]
+
+
+def test_all_orders_come_up():
+    """Three examples have six orders; over 600 epochs each comes up about 100 times."""
+    examples, _ = order(1800, num_examples=3, batch_size=3)
+    counts = np.unique(np.reshape(examples, (600, 3)), axis=0, return_counts=True)[1]
+    assert len(counts) == 6 and counts.min() > 60 and counts.max() < 140
+
+
+def test_steps_per_epoch_counts_the_short_batch():
+    assert ShuffledBatches(10, 4, lambda rows: rows).steps_per_epoch == 3
+
+
+@pytest.mark.parametrize(("num_examples", "batch_size"), [(0, 4), (4, 0)])
+def test_nothing_to_give_is_refused(num_examples, batch_size):
+    with pytest.raises(ValueError, match="must be 1 or more"):
+        ShuffledBatches(num_examples, batch_size, lambda rows: rows)

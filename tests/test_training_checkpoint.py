@@ -1,0 +1,202 @@
+"""Checkpoints: a resumed run is bit-identical, damaged ones are passed over, faults of the disk lose nothing."""
+
+import json
+import logging
+import shutil
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from training_models import token_data, token_model
+
+from keras_bert_kit.data import ShuffledBatches
+from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.training import AdamW, CrossEntropy, Trainer, create_optimizer, make_strategy
+from keras_bert_kit.training import checkpoint as checkpoint_module
+
+DATA = token_data(43)
+
+
+def trainer_of(replicas=1, **options):
+    strategy = make_strategy("mirrored", replicas) if replicas > 1 else make_strategy("cpu")
+    with strategy.scope():
+        optimizer = create_optimizer(1e-2, num_train_steps=20, num_warmup_steps=2)
+        return Trainer(token_model(dropout=0.3), optimizer, CrossEntropy(), strategy=strategy, seed=5, **options)
+
+
+def train_batches(batch_size=8):
+    arrays = tuple(map(tf.constant, DATA))
+    return ShuffledBatches(43, batch_size, lambda rows: tuple(tf.gather(array, rows) for array in arrays), seed=3)
+
+
+def held_out():
+    return tf.data.Dataset.from_tensor_slices(token_data(9, seed=1)).batch(4)
+
+
+def state_of(trainer):
+    """The bytes of all weights and moments."""
+    return [variable.numpy().tobytes() for variable in (*trainer.model.weights, *trainer.optimizer.variables)]
+
+
+def straight_run(folder, steps=17, **options):
+    trainer = trainer_of()
+    trainer.fit(
+        train_batches(), steps, validation_dataset=held_out(), validate_every=4, checkpoint_dir=folder, **options
+    )
+    return trainer
+
+
+def test_a_resumed_run_is_bit_identical(tmp_path):
+    whole = straight_run(tmp_path / "whole")
+    for steps in (1, 7, 8, 12, 17):  # a new process each time, as far as the trainer can tell
+        resumed = trainer_of()
+        resumed.fit(
+            train_batches(),
+            steps,
+            validation_dataset=held_out() if steps == 17 or steps % 4 == 0 else None,
+            validate_every=4,
+            checkpoint_dir=tmp_path / "parts",
+        )
+    assert state_of(resumed) == state_of(whole)
+    log, expected = ((tmp_path / run / "log.jsonl").read_bytes() for run in ("parts", "whole"))
+    steps_of = lambda text: [line for line in text.splitlines() if b"validation" not in line]  # noqa: E731
+    assert steps_of(log) == steps_of(expected)
+
+
+def test_two_runs_with_one_seed_write_the_same_bytes(tmp_path):
+    first, second = straight_run(tmp_path / "a"), straight_run(tmp_path / "b")
+    assert state_of(first) == state_of(second)
+    for name in ("log.jsonl", "step-00000017/variables.safetensors", "step-00000017/state.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+def test_a_run_goes_on_with_another_number_of_replicas(tmp_path):
+    straight_run(tmp_path / "one", steps=9)
+    two, one = trainer_of(2), trainer_of()
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    for trainer, folder in ((one, "one"), (two, "two")):
+        trainer.model.layers[1].rate = 0.0  # replicas draw masks of their own; without dropout they agree
+        trainer.fit(train_batches(), 17, checkpoint_dir=tmp_path / folder)
+    for ours, theirs in zip(one.model.weights, two.model.weights, strict=True):
+        np.testing.assert_allclose(theirs.numpy(), ours.numpy(), atol=1e-5)
+
+
+def test_the_position_counts_examples_so_the_batch_size_may_change(tmp_path):
+    """Stopped after 5 batches of 8, gone on with batches of 16: the examples after the first 40 come next."""
+    trainer_of().fit(train_batches(8), 5, checkpoint_dir=tmp_path)
+    seen = []
+
+    class Watched(ShuffledBatches):
+        def batches_from(self, position=0):
+            seen.append(position)
+            return super().batches_from(position)
+
+    arrays = tuple(map(tf.constant, DATA))
+    data = Watched(43, 16, lambda rows: tuple(tf.gather(array, rows) for array in arrays), seed=3)
+    trainer_of().fit(data, 7, checkpoint_dir=tmp_path)
+    assert seen == [40]
+    state = json.loads((tmp_path / "step-00000007" / "state.json").read_text())["state"]
+    assert state["position"] == 40 + 3 + 16  # the last three of the epoch, then a whole batch
+
+
+def test_only_the_newest_are_kept_and_the_best(tmp_path):
+    trainer = trainer_of()
+    history = trainer.fit(
+        train_batches(),
+        12,
+        validation_dataset=held_out(),
+        validate_every=3,
+        monitor="accuracy",
+        checkpoint_dir=tmp_path,
+        save_every=2,
+        keep_last=3,
+    )
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [f"best-{history.best_step:08d}", "log.jsonl", "step-00000008", "step-00000010", "step-00000012"]
+    assert history.best == max(results["accuracy"] for _, results in history.validations)
+    assert len(history.validations) == 4
+
+
+def test_a_run_without_progress_ends_early(tmp_path):
+    strategy = make_strategy("cpu")
+    with strategy.scope():
+        trainer = Trainer(token_model(), keras.optimizers.SGD(0.0), CrossEntropy(), strategy=strategy)
+    history = trainer.fit(train_batches(), 100, validation_dataset=held_out(), validate_every=2, patience=3)
+    assert history.step == 8 and history.best_step == 2  # the first evaluation is the best; three bring nothing new
+
+
+def damage(folder):
+    path = folder / "variables.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-7] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_damaged_checkpoint_falls_back_loudly(tmp_path, caplog):
+    straight_run(tmp_path / "good", save_every=5)
+    shutil.copytree(tmp_path / "good", tmp_path / "bad")
+    damage(tmp_path / "bad" / "step-00000017")
+    trainer = trainer_of()
+    with caplog.at_level(logging.WARNING):
+        trainer.fit(train_batches(), 17, checkpoint_dir=tmp_path / "bad")
+    assert "step-00000017" in caplog.text and "checksum differs" in caplog.text
+    assert state_of(trainer) == state_of(straight_run(tmp_path / "again"))  # from step 15 once more
+
+
+@pytest.mark.parametrize("name", ["variables.safetensors", "state.json"])
+@pytest.mark.parametrize("content", [b"", b"{}", None])
+def test_only_damaged_checkpoints_are_an_error(tmp_path, name, content):
+    trainer_of().fit(train_batches(), 2, checkpoint_dir=tmp_path)
+    path = tmp_path / "step-00000002" / name
+    path.unlink() if content is None else path.write_bytes(content)
+    trainer = trainer_of()
+    before = state_of(trainer)
+    with pytest.raises(CheckpointError, match="must be whole. All are damaged"):
+        trainer.fit(train_batches(), 4, checkpoint_dir=tmp_path)
+    assert state_of(trainer) == before
+
+
+def test_another_model_is_refused_before_anything_changes(tmp_path):
+    trainer_of().fit(train_batches(), 2, checkpoint_dir=tmp_path)
+    other = Trainer(token_model(), keras.optimizers.SGD(0.1), CrossEntropy())
+    before = state_of(other)
+    with pytest.raises(CheckpointError, match="can only go on with the model and the optimizer that it began with"):
+        other.fit(train_batches(), 4, checkpoint_dir=tmp_path)
+    assert state_of(other) == before
+
+
+def test_what_a_kill_left_behind_is_removed(tmp_path):
+    (tmp_path / ".tmp-step-00000003-abc").mkdir(parents=True)
+    (tmp_path / ".tmp-step-00000003-abc" / "variables.safetensors").write_bytes(b"half")
+    trainer_of().fit(train_batches(), 2, checkpoint_dir=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl", "step-00000002"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), PermissionError(13, "Permission denied")])
+def test_a_fault_of_the_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch, error):
+    trainer_of().fit(train_batches(), 4, checkpoint_dir=tmp_path)
+
+    def short_write(arrays, path):
+        path.write_bytes(b"only a part")
+        raise error
+
+    monkeypatch.setattr(checkpoint_module, "save_file", short_write)
+    with pytest.raises(OSError, match=error.strerror):
+        trainer_of().fit(train_batches(), 8, checkpoint_dir=tmp_path)
+    monkeypatch.undo()
+    resumed, whole = trainer_of(), trainer_of()
+    resumed.fit(train_batches(), 8, checkpoint_dir=tmp_path)
+    whole.fit(train_batches(), 8, checkpoint_dir=tmp_path / "other")
+    assert state_of(resumed) == state_of(whole)
+
+
+def test_the_loss_scale_is_saved(tmp_path):
+    def half():
+        return Trainer(token_model(dtype="mixed_float16"), AdamW(1e-2), CrossEntropy())
+
+    first, second = half(), half()
+    first.step.loss_scale.value.assign(4.0)
+    first.fit(train_batches(), 3, checkpoint_dir=tmp_path)
+    second.fit(train_batches(), 3, checkpoint_dir=tmp_path)
+    assert float(second.step.loss_scale.value) == 4.0 and int(second.step.loss_scale.good_steps) == 3

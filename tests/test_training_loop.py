@@ -1,0 +1,197 @@
+"""The loop: against NumPy, one replica against many, with accumulation, short batches and half precision."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from training_models import batches, numpy_sgd, token_data, token_model
+
+from keras_bert_kit.errors import TrainingError
+from keras_bert_kit.pretrained import load_pretrained
+from keras_bert_kit.training import AdamW, CrossEntropy, Trainer, make_strategy
+
+REPLICAS = (1, 2, 4)
+
+
+def strategy_of(replicas):
+    return make_strategy("mirrored", replicas) if replicas > 1 else make_strategy("cpu")
+
+
+def run(make_optimizer, replicas=1, steps=20, batch_size=8, data=None, dropout=0.0, dtype="float32", **options):
+    """A trained model, its trainer and the history, of 43 examples by default: the last batch holds 3."""
+    strategy = strategy_of(replicas)
+    with strategy.scope():
+        model, optimizer = token_model(dropout, dtype), make_optimizer()
+    trainer = Trainer(model, optimizer, CrossEntropy(), strategy=strategy, **options)
+    history = trainer.fit(batches(*(data or token_data(43)), batch_size), steps)
+    return trainer, history
+
+
+def sgd():
+    return keras.optimizers.SGD(0.5, global_clipnorm=0.2)
+
+
+def adamw():
+    return AdamW(1e-2, global_clipnorm=0.2)
+
+
+@pytest.mark.parametrize("replicas", REPLICAS)
+@pytest.mark.parametrize("accumulation_steps", [1, 2, 4])
+def test_sgd_equals_numpy(replicas, accumulation_steps):
+    """Unequal counts of targets, a short last batch, clipping active: all as if there were one replica."""
+    start = [weight.numpy() for weight in token_model().weights]
+    expected, losses, norms = numpy_sgd(start, token_data(43), 8, 20, 0.5, 0.2)
+    assert sum(norm > 0.2 for norm in norms) > 5 and sum(norm < 0.2 for norm in norms) > 0
+    trainer, history = run(sgd, replicas, accumulation_steps=accumulation_steps)
+    np.testing.assert_allclose([record["loss"] for record in history.records], losses, atol=1e-6)
+    np.testing.assert_allclose([record["gradient_norm"] for record in history.records], norms, atol=1e-6)
+    for weight, value in zip(trainer.model.weights, expected, strict=True):
+        np.testing.assert_allclose(weight.numpy(), value, atol=1e-6)
+
+
+@pytest.mark.parametrize("replicas", REPLICAS[1:])
+def test_adamw_on_many_replicas_equals_one(replicas):
+    one, many = run(adamw), run(adamw, replicas, accumulation_steps=2)
+    for ours, theirs in zip(one[0].model.weights, many[0].model.weights, strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), atol=1e-5)
+    assert int(many[0].optimizer.iterations.numpy()) == 20
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3])
+def test_batches_smaller_than_the_number_of_replicas(batch_size):
+    one, many = run(sgd, batch_size=batch_size), run(sgd, 4, batch_size=batch_size)
+    np.testing.assert_allclose(many[0].model.weights[0].numpy(), one[0].model.weights[0].numpy(), atol=1e-6)
+
+
+def test_a_replica_without_any_target():
+    inputs, labels = token_data(8)
+    labels[4:] = -100
+    one, two = run(sgd, data=(inputs, labels), steps=3), run(sgd, 2, data=(inputs, labels), steps=3)
+    np.testing.assert_allclose(two[0].model.weights[0].numpy(), one[0].model.weights[0].numpy(), atol=1e-6)
+
+
+def test_several_steps_a_call_are_the_same_steps():
+    one, several = run(sgd), run(sgd, steps_per_call=7)
+    assert several[1].records == one[1].records
+
+
+@pytest.mark.parametrize("replicas", REPLICAS)
+@pytest.mark.parametrize("num_examples", [103, 101])
+def test_evaluation_counts_every_example_once(replicas, num_examples):
+    """Batches of 25: the last one holds 3 or 1, fewer than there are replicas."""
+    inputs, labels = token_data(num_examples)
+    trainer, _ = run(sgd, replicas, steps=1)
+    kernel, bias = (weight.numpy().astype("float64") for weight in trainer.model.weights)
+    logits = inputs.astype("float64") @ kernel + bias
+    there = labels != -100
+    log_sums = np.log(np.exp(logits).sum(axis=-1))
+    chosen = np.take_along_axis(logits, np.where(there, labels, 0)[..., None], axis=-1)[..., 0]
+    results = trainer.evaluate(batches(inputs, labels, 25))
+    assert results["accuracy"] == pytest.approx((logits.argmax(-1) == labels)[there].mean(), abs=1e-7)
+    assert results["loss"] == pytest.approx((log_sums - chosen)[there].mean(), abs=1e-6)
+
+
+@pytest.mark.parametrize("replicas", REPLICAS[:2])
+def test_dropout_differs_by_step_and_replica_and_repeats_by_seed(replicas):
+    first, again, other = (run(sgd, replicas, dropout=0.5, seed=seed)[1].records for seed in (0, 0, 1))
+    assert first == again and first != other
+
+
+def test_replicas_drop_different_values():
+    """Both replicas get the same rows; with the same masks the gradient would be that of one of them."""
+    inputs, labels = token_data(4)
+    twice = np.concatenate([inputs, inputs]), np.concatenate([labels, labels])
+    one = run(sgd, dropout=0.5, data=(inputs, labels), batch_size=4, steps=1)[1].records[0]
+    two = run(sgd, 2, dropout=0.5, data=twice, steps=1)[1].records[0]
+    assert one["loss"] != pytest.approx(two["loss"], abs=1e-4)
+
+
+def infinite_row(row):
+    """Data whose loss is finite in float32 and whose gradient overflows in float16, in one row of eight."""
+    inputs, labels = token_data(8)
+    inputs[row], labels[row] = 6e4, [0, 1, 2, 0, 1, 2]
+    return inputs, labels
+
+
+@pytest.mark.parametrize("row", [0, 7])
+def test_an_overflow_on_any_replica_is_seen_by_all(row):
+    """float16, and a gradient that is infinite on one replica only: no weight changes, and the scale is halved."""
+    start = [weight.numpy() for weight in token_model().weights]
+    trainer, history = run(sgd, 2, steps=1, dtype="mixed_float16", data=infinite_row(row))
+    assert not np.isfinite(history.records[0]["gradient_norm"])
+    for weight, before in zip(trainer.model.weights, start, strict=True):
+        for part in trainer.strategy.experimental_local_results(weight.value):
+            np.testing.assert_array_equal(part.numpy(), before)
+    assert float(trainer.step.loss_scale.value.numpy()) == 2.0**14
+    assert int(trainer.optimizer.iterations.numpy()) == 0
+
+
+def test_float16_learns_what_float32_learns():
+    half, full = run(sgd, 2, dtype="mixed_float16"), run(sgd)
+    scale = half[0].step.loss_scale
+    assert float(scale.value.numpy()) == 2.0**15 and int(scale.good_steps.numpy()) == 20
+    np.testing.assert_allclose(half[0].model.weights[0].numpy(), full[0].model.weights[0].numpy(), atol=5e-3)
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_step():
+    inputs, labels = token_data(43)
+    inputs[20] = np.nan  # in the third batch of eight
+    with pytest.raises(TrainingError, match="must be a finite number. Received: nan at step 3"):
+        run(sgd, data=(inputs, labels), steps=9, steps_per_call=4)
+
+
+def test_xla_gives_the_same_numbers():
+    data = token_data(40)
+    plain, compiled = run(sgd, data=data), run(sgd, data=data, jit_compile=True)
+    np.testing.assert_allclose(compiled[0].model.weights[0].numpy(), plain[0].model.weights[0].numpy(), atol=1e-6)
+
+
+def test_the_whole_step_compiles_with_xla():
+    """Forward, backward, clipping and update, with static shapes, and no operation on the host: what a TPU needs."""
+    trainer, _ = run(adamw, steps=1)
+    inputs, labels = (tf.constant(array[:8]) for array in token_data(8))
+    compiled = tf.function(trainer.step, jit_compile=True)
+    before = trainer.model.weights[0].numpy()
+    compiled((inputs, labels))
+    assert np.abs(trainer.model.weights[0].numpy() - before).max() > 0
+    host = {"PyFunc", "EagerPyFunc", "Print", "PrintV2", "HostSend", "HostRecv"}
+    assert not host & {op.type for op in compiled.get_concrete_function((inputs, labels)).graph.get_operations()}
+
+
+def test_five_adamw_steps_equal_pytorch(shared):
+    folder = shared / "fixtures" / "hf" / "one_step_before"
+    golden = np.load(folder / "goldens.npz")
+    names = {"input_word_ids": "input_ids", "input_mask": "attention_mask", "input_type_ids": "token_type_ids"}
+    inputs = {ours: golden[theirs].astype("int32") for ours, theirs in names.items()}
+    model = load_pretrained(folder).classifier
+    optimizer = AdamW(1e-3, weight_decay=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-6, global_clipnorm=1.0)
+    trainer = Trainer(model, optimizer, CrossEntropy())
+    dataset = tf.data.Dataset.from_tensor_slices((inputs, golden["labels"].astype("int32"))).batch(3)
+    history = trainer.fit(dataset, steps=5)
+    np.testing.assert_allclose([record["loss"] for record in history.records], golden["losses"], atol=1e-5)
+    np.testing.assert_allclose(model(inputs), golden["logits_after"], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(accumulation_steps=0), "must be 1 or more. Received: accumulation_steps=0"),
+        (dict(replicas=2, jit_compile=True), "jit_compile=True is for one replica"),
+    ],
+)
+def test_wrong_arguments_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        run(sgd, **options)
+
+
+def test_a_model_from_outside_of_the_scope_is_refused():
+    with pytest.raises(ValueError, match="must be made in the scope of the strategy"):
+        Trainer(token_model(), sgd(), CrossEntropy(), strategy=make_strategy("mirrored", 2))
+
+
+@pytest.mark.parametrize(
+    "arguments", [dict(clipnorm=1.0), dict(clipvalue=1.0), dict(gradient_accumulation_steps=2)], ids=str
+)
+def test_an_optimizer_that_clips_or_accumulates_by_itself_is_refused(arguments):
+    with pytest.raises(ValueError, match="may clip by global_clipnorm only"):
+        Trainer(token_model(), keras.optimizers.SGD(0.1, **arguments), CrossEntropy())
