@@ -8,12 +8,19 @@ import math
 
 import keras
 import numpy as np
+import tensorflow as tf
 
-from keras_bert_kit.data import class_names_of, classification_dataset, count_truncated, label_ids
+from keras_bert_kit.data import (
+    class_names_of,
+    classification_batches,
+    classification_dataset,
+    count_truncated,
+    label_ids,
+)
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.text import BertPacker
-from keras_bert_kit.training import ProgressBar, create_optimizer, set_seed
+from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,6 +129,9 @@ def finetune_classifier(
     warmup_share=0.1,
     max_length=128,
     seed=0,
+    strategy=None,
+    accumulation_steps=1,
+    checkpoint_dir=None,
     report=print,
 ):
     """Trains a classifier, the encoder included, on labelled texts.
@@ -137,6 +147,10 @@ def finetune_classifier(
         warmup_share: float, share of the steps in which the rate rises.
         max_length: int, tokens per text; longer texts are truncated, batches are padded to their longest.
         seed: int, for the order of examples, the new head and dropout.
+        strategy: `tf.distribute.Strategy` in whose scope `bert` was loaded. Default: the current one.
+        accumulation_steps: int, see `Trainer`.
+        checkpoint_dir: folder of checkpoints, one after each epoch; if there are some, the run goes on from the newest.
+            Default: no checkpoints.
         report: function that takes the `Plan` before training, and an `Evaluation` after each epoch.
 
     Returns:
@@ -145,37 +159,41 @@ def finetune_classifier(
     Raises:
         DataError: Labels do not fit the classes, or there is only one class.
     """
-    keras.utils.set_random_seed(seed)  # the order of examples and the new head; dropout follows below
+    keras.utils.set_random_seed(seed)  # of the new head; the order of examples and dropout have their own
     class_names = tuple(class_names or class_names_of(train))
     pack = packer_for(bert, max_length)
-    dataset = classification_dataset(train, pack, class_names, batch_size, shuffle=True, seed=seed)
-    if evaluation is not None:
-        label_ids(evaluation, class_names)  # an unknown label is found now, not after an hour
+    batches = classification_batches(train, pack, class_names, batch_size, seed)
+    held_out = None if evaluation is None else evaluation_dataset(evaluation, pack, class_names)
 
-    num_steps = epochs * math.ceil(len(train) / batch_size)
+    num_steps = epochs * batches.steps_per_epoch
     num_warmup_steps = int(warmup_share * num_steps)
     counts = np.bincount(label_ids(train, class_names), minlength=len(class_names))
     truncated = count_truncated(train, pack)
     rate = default_learning_rate(bert.config) if learning_rate is None else learning_rate
     report(Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps, rate))
 
-    model = BertClassifier(bert.encoder, len(class_names), class_names)
-    set_seed(seed, model)
-    model.compile(
-        optimizer=create_optimizer(rate, num_steps, num_warmup_steps),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=["accuracy"],
+    strategy = strategy or tf.distribute.get_strategy()
+    with strategy.scope():
+        model = BertClassifier(bert.encoder, len(class_names), class_names)
+        optimizer = create_optimizer(rate, num_steps, num_warmup_steps)
+    trainer = Trainer(
+        model,
+        optimizer,
+        CrossEntropy(class_names),
+        strategy=strategy,
+        accumulation_steps=accumulation_steps,
+        seed=seed,
     )
-    evaluations = []
-
-    def evaluate_now(epoch, logs):
-        if evaluation is not None:
-            evaluations.append(evaluate_classifier(model, pack, evaluation))
-            report(evaluations[-1])
-
-    callbacks = [ProgressBar(num_steps), keras.callbacks.LambdaCallback(on_epoch_end=evaluate_now)]
-    model.fit(dataset, epochs=epochs, shuffle=False, verbose=0, callbacks=callbacks)
-    return model, evaluations
+    history = trainer.fit(
+        batches,
+        num_steps,
+        validation_dataset=held_out,
+        validate_every=batches.steps_per_epoch,
+        checkpoint_dir=checkpoint_dir,
+        save_every=batches.steps_per_epoch,
+        on_validation=lambda step, results: report(_evaluation_of(results, evaluation, class_names)),
+    )
+    return model, [_evaluation_of(results, evaluation, class_names) for _, results in history.validations]
 
 
 def evaluate_classifier(model, pack, examples, batch_size=64):
@@ -190,18 +208,22 @@ def evaluate_classifier(model, pack, examples, batch_size=64):
     Returns:
         `Evaluation`.
     """
-    # Texts of similar length share a batch, which saves padding and changes no answer.
+    dataset = evaluation_dataset(examples, pack, model.class_names, batch_size)
+    results = Evaluator(model, CrossEntropy(model.class_names))(dataset)
+    return _evaluation_of(results, examples, model.class_names)
+
+
+def evaluation_dataset(examples, pack, class_names, batch_size=64):
+    """Batches for an evaluation. Texts of similar length share one, which saves padding and changes no answer."""
     examples = examples.select(sorted(range(len(examples)), key=lambda i: len(examples.texts[i])))
-    dataset = classification_dataset(examples, pack, model.class_names, batch_size)
-    logits = model.predict(dataset, verbose=0).astype(np.float64)  # (examples, C)
-    labels = label_ids(examples, model.class_names)
-    right = logits.argmax(axis=-1) == labels
-    log_sums = np.log(np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(axis=-1)) + logits.max(axis=-1)
+    return classification_dataset(examples, pack, class_names, batch_size)
+
+
+def _evaluation_of(results, examples, class_names):
+    accuracies = {name: results[f"accuracy of {name}"] for name in class_names}
     return Evaluation(
-        accuracy=float(right.mean()),
-        loss=float((log_sums - logits[np.arange(len(labels)), labels]).mean()),
-        num_examples=len(labels),
-        class_accuracies={
-            name: float(right[labels == i].mean()) for i, name in enumerate(model.class_names) if np.any(labels == i)
-        },
+        accuracy=results["accuracy"],
+        loss=results["loss"],
+        num_examples=len(examples),
+        class_accuracies={name: accuracy for name, accuracy in accuracies.items() if not math.isnan(accuracy)},
     )

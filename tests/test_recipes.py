@@ -2,13 +2,11 @@
 
 import dataclasses
 
-import keras
 import numpy as np
 import pytest
 from fake_weights import write_hf_folder
 
 import keras_bert_kit as kbk
-from keras_bert_kit.training import set_seed
 
 TEXTS = ["the team wins the game", "we love the team", "the bank", "market report", "a space robot", "robot in space"]
 EXAMPLES = kbk.Examples(TEXTS * 3, ["sports", "sports", "money", "money", "space", "space"] * 3)
@@ -77,17 +75,3 @@ def test_a_source_without_vocabulary_is_refused(tmp_path):
     bert = dataclasses.replace(kbk.load_pretrained(tmp_path), tokenizer=None)
     with pytest.raises(kbk.CheckpointError, match="Texts need a vocabulary. Received: .*Put the vocab.txt"):
         kbk.recipes.packer_for(bert, 16)
-
-
-def test_set_seed_reaches_dropout_layers_that_exist_already():
-    layers = [keras.layers.Dropout(0.5, name=name) for name in ("one", "two")]
-    model = keras.Sequential([keras.Input((50,)), *layers])
-    x = np.ones((2, 50), "float32")
-    drawn = []
-    for seed in (1, 1, 2):
-        set_seed(seed, model)
-        drawn.append(model(x, training=True).numpy())
-    np.testing.assert_array_equal(drawn[0], drawn[1])
-    assert np.any(drawn[0] != drawn[2])
-    masks = [layer(x, training=True).numpy() for layer in layers]
-    assert np.any(masks[0] != masks[1]), "two dropout layers must not drop the same places"

@@ -15,6 +15,8 @@ from keras_bert_kit.files import require_free
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.recipes import default_learning_rate, evaluate_classifier, finetune_classifier, packer_for
 from keras_bert_kit.serving import Predictor, export_for_serving
+from keras_bert_kit.training.strategy import KINDS as STRATEGIES
+from keras_bert_kit.training.strategy import describe, make_strategy
 
 
 def training_options(epochs):
@@ -48,10 +50,14 @@ def read(path, label_column, text_columns):
 @click.option("--train", "train_path", required=True, help="CSV or TSV with labelled texts.")
 @click.option("--eval", "eval_path", help="The same, to evaluate on after each epoch.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the model; must be new.")
+@click.option("--strategy", default="auto", show_default=True, type=click.Choice(STRATEGIES), help="Devices.")
+@click.option("--replicas", type=click.IntRange(1), help="With --strategy mirrored: how many.")
+@click.option("--accumulation-steps", default=1, show_default=True, type=click.IntRange(1), help="To save memory.")
+@click.option("--checkpoint-dir", type=click.Path(path_type=Path), help="A run that was stopped goes on from there.")
 @training_options(epochs=2)
 @max_length_option
 @column_options
-def finetune(source, train_path, eval_path, out, label_column, text_columns, **options):
+def finetune(source, train_path, eval_path, out, label_column, text_columns, strategy, replicas, **options):
     """Fine-tune a classifier, the whole encoder included, and save it.
 
     \b
@@ -63,13 +69,17 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, **o
       keras-bert-kit finetune --source all-MiniLM-L6-v2 --train train.csv --eval test.csv --out my_model
     """
     require_free(out)
+    strategy = make_strategy(strategy, replicas)  # before anything of TensorFlow runs
+    say(describe(strategy))
     train = read(train_path, label_column, text_columns)
     evaluation = read(eval_path, label_column, text_columns) if eval_path else None
-    bert = load_pretrained(source)
+    with strategy.scope():
+        bert = load_pretrained(source)
     if options["learning_rate"] is None:
         options["learning_rate"] = default_learning_rate(bert.config)
-    model, evaluations = finetune_classifier(bert, train, evaluation, report=say, **options)
+    model, evaluations = finetune_classifier(bert, train, evaluation, strategy=strategy, report=say, **options)
     save_pretrained(model, out, tokenizer=bert.tokenizer)
+    options["checkpoint_dir"] = options["checkpoint_dir"] and str(options["checkpoint_dir"])
     result = {"model": str(out), "class_names": list(model.class_names)} | options
     if evaluations:
         result |= dataclasses.asdict(evaluations[-1])

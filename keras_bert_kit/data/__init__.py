@@ -1,6 +1,6 @@
 """Data: from files to batches of (inputs, labels)."""
 
-from keras_bert_kit.data.classification import classification_dataset, count_truncated
+from keras_bert_kit.data.classification import classification_batches, classification_dataset, count_truncated
 from keras_bert_kit.data.labels import class_names_of, label_ids
 from keras_bert_kit.data.order import ShuffledBatches
 from keras_bert_kit.data.sources import AG_NEWS_CLASSES, Examples, read_examples, read_sample
@@ -10,6 +10,7 @@ __all__ = [
     "Examples",
     "ShuffledBatches",
     "class_names_of",
+    "classification_batches",
     "classification_dataset",
     "count_truncated",
     "label_ids",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from keras_bert_kit.data.labels import label_ids
+from keras_bert_kit.data.order import ShuffledBatches
 from keras_bert_kit.data.sources import Examples
 
 
@@ -47,17 +48,29 @@ def classification_dataset(
             f"There must be at least one batch. Received: {num_examples} examples, batch_size={batch_size}, "
             f"drop_remainder={drop_remainder}."
         )
-    texts = tf.constant(examples.texts)
-    labels = tf.constant(label_ids(examples, class_names))
-
-    def batch_at(indices):
-        return pack(tf.gather(texts, indices)), tf.gather(labels, indices)
-
     indices = tf.data.Dataset.range(num_examples)
     if shuffle:
         indices = indices.shuffle(num_examples, seed=seed, reshuffle_each_iteration=True)
     batches = indices.batch(batch_size, drop_remainder=drop_remainder)
+    batch_at = _maker_of_batches(examples, pack, class_names)
     return batches.map(batch_at, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def classification_batches(
+    examples: Examples, pack: Callable, class_names: Sequence[str], batch_size: int, seed: int = 0
+) -> ShuffledBatches:
+    """The same batches for `Trainer`: endless, shuffled anew in each epoch, and resumed at any position at once.
+
+    Args:
+        examples, pack, class_names, batch_size, seed: see `classification_dataset`.
+    """
+    return ShuffledBatches(len(examples), batch_size, _maker_of_batches(examples, pack, class_names), seed)
+
+
+def _maker_of_batches(examples, pack, class_names):
+    texts = tf.constant(examples.texts)
+    labels = tf.constant(label_ids(examples, class_names))
+    return lambda indices: (pack(tf.gather(texts, indices)), tf.gather(labels, indices))
 
 
 def count_truncated(examples: Examples, pack: Callable, batch_size: int = 256) -> int:

@@ -1,20 +1,18 @@
 """Training: strategy, losses, the loop, the optimizer of BERT, checkpoints, and what a person sees."""
 
+from keras_bert_kit.training.evaluation import Evaluator
 from keras_bert_kit.training.loop import History, Trainer
 from keras_bert_kit.training.losses import CrossEntropy
 from keras_bert_kit.training.optimizer import AdamW, WarmUpAndDecay, create_optimizer
-from keras_bert_kit.training.progress import ProgressBar
-from keras_bert_kit.training.seeds import set_seed
 from keras_bert_kit.training.strategy import make_strategy
 
 __all__ = [
     "AdamW",
     "CrossEntropy",
+    "Evaluator",
     "History",
-    "ProgressBar",
     "Trainer",
     "WarmUpAndDecay",
     "create_optimizer",
     "make_strategy",
-    "set_seed",
 ]

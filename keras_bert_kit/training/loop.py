@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_bert_kit.errors import TrainingError
 from keras_bert_kit.training.checkpoint import Checkpoints
 from keras_bert_kit.training.distribution import share_batches
+from keras_bert_kit.training.evaluation import Evaluator
 from keras_bert_kit.training.progress import ProgressBar
 from keras_bert_kit.training.records import Records
 from keras_bert_kit.training.step import TrainStep
@@ -82,7 +83,7 @@ class Trainer:
             optimizer.build(model.trainable_variables)
             self.step = TrainStep(model, optimizer, loss, self.strategy, accumulation_steps, seed, jit_compile)
         self._train_call = tf.function(self._train_steps)
-        self._evaluation_call = tf.function(self._evaluation_step)
+        self._evaluator = Evaluator(model, loss, self.strategy)
 
     def fit(
         self,
@@ -114,7 +115,8 @@ class Trainer:
             save_every: int, steps between checkpoints; the last step is always followed by one. Default: only that,
                 and SIGTERM, after which the run is saved and the process ends with exit code 0.
             keep_last: int, how many checkpoints to go on from are kept, besides the best.
-            on_validation: function of (step, dictionary of results), called after each evaluation.
+            on_validation: function of (step, dictionary of results), called after each evaluation. Default: they are
+                shown beside the progress.
 
         Returns:
             `History`.
@@ -146,9 +148,7 @@ class Trainer:
                     records.add(state.step, validation=results)
                     if state.is_best(results, monitor) and checkpoints:
                         checkpoints.save_best(state.step, dataclasses.asdict(state))
-                    bar.write(f"step {state.step}: " + "  ".join(f"{k} {v:.4f}" for k, v in results.items()))
-                    if on_validation:
-                        on_validation(state.step, results)
+                    (on_validation or bar.show)(state.step, results)
                 if checkpoints and (last or stop.requested or _is_due(state.step, save_every)):
                     save()
                 if stop.requested and not last:
@@ -156,21 +156,8 @@ class Trainer:
         return History(records.lines, state.step, state.best, state.best_step)
 
     def evaluate(self, dataset):
-        """Evaluates on every example once, the last short batch included.
-
-        Args:
-            dataset: `tf.data.Dataset` of batches (inputs, labels), finite.
-
-        Returns:
-            Dictionary of floats: the parts of the loss and the metrics, each a mean over all its targets.
-        """
-        totals = {}
-        for batch in share_batches(dataset, self.strategy):
-            for name, (total, count) in self._evaluation_call(batch).items():
-                before = totals.get(name, (0.0, 0.0))
-                totals[name] = (before[0] + float(total), before[1] + float(count))
-        results = {name: total / count if count else math.nan for name, (total, count) in totals.items()}
-        return {"loss": sum(results[name] for name in self.loss.parts)} | results
+        """Evaluates on every example once: see `Evaluator`."""
+        return self._evaluator(dataset)
 
     def _train(self, batches, count, state):
         """Makes some steps, and yields the logs of each, with the state moved on."""
@@ -192,16 +179,6 @@ class Trainer:
         for number in tf.range(count):
             table = table.write(number, self.step(next(batches)))
         return table.stack()
-
-    def _evaluation_step(self, batch):
-        sums = self.strategy.run(self._sums, args=batch)
-        return tf.nest.map_structure(lambda value: self.strategy.reduce("sum", value, axis=None), sums)
-
-    def _sums(self, inputs, labels):
-        """Runs on each replica: (sum, count) of its part of a batch, by name."""
-        outputs = self.model(inputs, training=False)
-        sums, counts = self.loss.sums(labels, outputs), self.loss.counts(labels)
-        return {name: (sums[name], counts[name]) for name in sums} | self.loss.metrics(labels, outputs)
 
     def _state_variables(self):
         """Everything that a step changes and the next one needs, by its place: Keras' names count a process' layers."""

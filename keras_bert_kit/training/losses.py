@@ -16,11 +16,17 @@ class CrossEntropy:
     Labels are int tensors of the shape of the logits without the last axis. Where a label is -100, there is no target:
     it counts neither in the loss nor in the accuracy.
 
+    Args:
+        class_names: names of the classes, for the accuracy among the targets of each. Default: only that of all.
+
     Attributes:
         parts: tuple of str, the names of `counts` and `sums`; the loss is the sum of their means.
     """
 
     parts = ("loss",)
+
+    def __init__(self, class_names=()):
+        self.class_names = tuple(class_names)
 
     def counts(self, labels):
         """Returns {name: number of targets, scalar float32} of the parts of the loss."""
@@ -34,11 +40,15 @@ class CrossEntropy:
         return {"loss": tf.reduce_sum(losses * _targets(labels))}
 
     def metrics(self, labels, logits):
-        """Returns {name: (sum, count)}, scalars float32: the `accuracy`."""
+        """Returns {name: (sum, count)}, scalars float32: `accuracy`, and `accuracy of <class>` for each name."""
         labels, logits = self._checked(labels, logits)
         answers = tf.argmax(logits, axis=-1, output_type=tf.int32)
         right = tf.cast(answers == labels, tf.float32)
-        return {"accuracy": (tf.reduce_sum(right), tf.reduce_sum(_targets(labels)))}
+        found = {"accuracy": (tf.reduce_sum(right), tf.reduce_sum(_targets(labels)))}
+        for number, name in enumerate(self.class_names):
+            own = tf.cast(labels == number, tf.float32)
+            found[f"accuracy of {name}"] = (tf.reduce_sum(right * own), tf.reduce_sum(own))
+        return found
 
     @staticmethod
     def _checked(labels, logits):
