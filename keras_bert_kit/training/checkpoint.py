@@ -31,14 +31,16 @@ class Checkpoints:
         folder: where they are, or will be.
         variables: dictionary from name to an object with `numpy()` and `assign(value)`, such as `tf.Variable`.
         keep_last: int, how many of the newest are kept.
+        writes: bool, whether this process writes; of several workers, one does.
     """
 
-    def __init__(self, folder, variables, keep_last=2):
+    def __init__(self, folder, variables, keep_last=2, writes=True):
         if keep_last < 1:
             raise ValueError(f"keep_last must be 1 or more. Received: keep_last={keep_last}.")
         self.folder = Path(folder)
         self.variables = variables
         self.keep_last = keep_last
+        self.writes = writes
 
     def steps(self, kind="step"):
         """Returns the steps of the checkpoints that are there, in rising order."""
@@ -81,7 +83,8 @@ class Checkpoints:
         Raises:
             CheckpointError: All are damaged, or they belong to another model. No variable was changed.
         """
-        self._remove_leftovers()
+        if self.writes:
+            self._remove_leftovers()
         faults = []
         for step in reversed(self.steps()):
             try:
@@ -102,6 +105,8 @@ class Checkpoints:
         return self.folder / f"{kind}-{step:08d}"
 
     def _write(self, kind, step, state, keep):
+        if not self.writes:
+            return
         if step not in self.steps(kind):
             with folder_written_beside(self._path(step, kind)) as beside:
                 arrays = {name: np.asarray(variable.numpy()) for name, variable in self.variables.items()}

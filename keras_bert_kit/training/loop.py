@@ -16,6 +16,7 @@ from keras_bert_kit.training.progress import ProgressBar
 from keras_bert_kit.training.records import Records
 from keras_bert_kit.training.step import TrainStep
 from keras_bert_kit.training.stop import StopSignal
+from keras_bert_kit.training.strategy import is_chief
 
 
 class Trainer:
@@ -111,7 +112,8 @@ class Trainer:
             monitor: str, which result says what is best: lower is better for names that end in `loss`, higher for
                 others.
             patience: int, evaluations without a new best after which the run ends early. Default: never.
-            checkpoint_dir: folder of checkpoints. If there is one, the run goes on from the newest.
+            checkpoint_dir: folder of checkpoints. If there is one, the run goes on from the newest. With several
+                workers, a folder that all of them see; the first worker writes.
             save_every: int, steps between checkpoints; the last step is always followed by one. Default: only that,
                 and SIGTERM, after which the run is saved and the process ends with exit code 0.
             keep_last: int, how many checkpoints to go on from are kept, besides the best.
@@ -125,9 +127,10 @@ class Trainer:
             TrainingError: The loss is not finite; the message says at which step.
             CheckpointError: The checkpoints are of another model, or all damaged.
         """
-        checkpoints = Checkpoints(checkpoint_dir, self._state_variables(), keep_last) if checkpoint_dir else None
+        chief = is_chief(self.strategy)
+        checkpoints = Checkpoints(checkpoint_dir, self._state_variables(), keep_last, chief) if checkpoint_dir else None
         state = _State(**(checkpoints and checkpoints.restore() or {}))
-        records = Records(checkpoint_dir and Path(checkpoint_dir) / "log.jsonl", state.step)
+        records = Records(Path(checkpoint_dir) / "log.jsonl" if checkpoint_dir and chief else None, state.step)
         bar = ProgressBar(steps, state.step)
 
         def save():

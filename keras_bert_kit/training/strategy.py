@@ -62,6 +62,15 @@ def describe(strategy, kind=None):
     return f"{name}: {replicas} replica{'s' if replicas > 1 else ''} on {devices}"
 
 
+def is_chief(strategy):
+    """Says whether this process is the one of all workers that writes files: the chief, or else the first worker."""
+    resolver = strategy.cluster_resolver
+    if resolver is None or not resolver.task_type or len(_workers()) < 2:
+        return True
+    first = "chief" if "chief" in resolver.cluster_spec().jobs else "worker"
+    return resolver.task_type == first and resolver.task_id == 0
+
+
 def _kind_here():
     if os.environ.get("TPU_NAME"):
         return "tpu"
