@@ -39,7 +39,7 @@ class BertPretrainer(ModelWithEncoder):
     def __init__(self, encoder, next_sentence=True, head_activation=None, head_epsilon=None, **kwargs):
         if next_sentence and not encoder.add_pooler:
             raise ValueError("next_sentence=True needs an encoder with a pooler. Received: add_pooler=False.")
-        super().__init__(encoder, needs_pooler=next_sentence, **kwargs)
+        super().__init__(encoder, needs_pooler=encoder.add_pooler, **kwargs)  # it is among the outputs
         self.next_sentence = next_sentence
         sizes, policy = encoder.config, self.dtype_policy
         self.masked_lm = MaskedLMHead(
