@@ -44,23 +44,27 @@ class CheckpointFile(Mapping):
                 f"The data of a checkpoint must be as large as its index says. Received: {path}, {promised} bytes by "
                 f"the index, {there} in the data files. Fetch it again."
             )
-        self._names = list(numbers)
+        self._dtypes = {name: kind.name for name, kind in numbers.items()}
 
     def __getitem__(self, name):
         return self._guarded(self._reader.get_tensor, name)
 
     def __contains__(self, name):
-        return name in self._names
+        return name in self._dtypes
 
     def __iter__(self):
-        return iter(self._names)
+        return iter(self._dtypes)
 
     def __len__(self):
-        return len(self._names)
+        return len(self._dtypes)
 
     def shape(self, name):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""
         return tuple(self._shapes[name])
+
+    def dtype(self, name):
+        """Returns the name of a tensor's dtype, such as "float32", without reading it."""
+        return self._dtypes[name]
 
     def variable_names(self):
         """Reads the object graph: what each array was called as a variable.

@@ -7,7 +7,10 @@ for weights, so a dataset that does any of it is refused before it is read. `h5p
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.memory import new_array
 
 _FAULTS = (OSError, RuntimeError, LookupError, ValueError, TypeError, ArithmeticError)
 
@@ -41,8 +44,13 @@ class H5File(Mapping):
             raise self._damaged(error) from None
 
     def __getitem__(self, name):
+        dataset = self._datasets[name]
         try:
-            return self._datasets[name][()]
+            if not dataset.shape or not dataset.size:
+                return np.asarray(dataset[()])
+            array = new_array(dataset.shape, dataset.dtype)
+            dataset.read_direct(array)
+            return array
         except _FAULTS as error:
             raise self._damaged(error) from None
 
@@ -58,6 +66,10 @@ class H5File(Mapping):
     def shape(self, name):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""
         return self._datasets[name].shape
+
+    def dtype(self, name):
+        """Returns the name of a tensor's dtype, such as "float32", without reading it."""
+        return self._datasets[name].dtype.name
 
     def _damaged(self, error):
         return CheckpointError(

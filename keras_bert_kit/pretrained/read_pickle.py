@@ -21,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.memory import new_array, read_into
 
 _NUMBERS = {
     "FloatStorage": np.dtype("float32"),
@@ -102,12 +103,13 @@ class PickleFile(Mapping):
     def __getitem__(self, name):
         tensor = self._tensors[name]
         try:
-            content = self._read(tensor.storage.key)
-            values = np.frombuffer(content, tensor.storage.numbers)[tensor.offset :]
+            values = self._read(tensor.storage.key).view(tensor.storage.numbers)
         except _FAULTS as error:
             raise self._refused(error) from None
         strides = [step * values.itemsize for step in tensor.stride]
-        return np.ascontiguousarray(np.lib.stride_tricks.as_strided(values, tensor.size, strides, writeable=False))
+        array = np.lib.stride_tricks.as_strided(values[tensor.offset :], tensor.size, strides)
+        # What fills its storage is that storage; of another one the rest would stay in memory.
+        return array if array.flags.c_contiguous and array.size == values.size else np.array(array, order="C")
 
     def __iter__(self):
         return iter(self._tensors)
@@ -118,6 +120,10 @@ class PickleFile(Mapping):
     def shape(self, name):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""
         return self._tensors[name].size
+
+    def dtype(self, name):
+        """Returns the name of a tensor's dtype, such as "float32", without reading it."""
+        return self._tensors[name].storage.numbers.name
 
     def _refused(self, error):
         return CheckpointError(
@@ -130,7 +136,8 @@ def _open_zip(path):
     """Opens a file of PyTorch 1.6 or later.
 
     Returns:
-        Triple of the object in it, the number of bytes of each storage by key, and a function that reads one.
+        Triple of the object in it, the number of bytes of each storage by key, and a function that reads one,
+        as a uint8 array.
     """
     with zipfile.ZipFile(path) as archive:
         members = {member.filename: member for member in archive.infolist()}
@@ -148,8 +155,10 @@ def _open_zip(path):
     sizes = {name.removeprefix(place): member.file_size for name, member in members.items() if name.startswith(place)}
 
     def read(key):
-        with zipfile.ZipFile(path) as archive:
-            return archive.read(place + key)  # compares the CRC
+        content = new_array((sizes[key],), np.uint8)
+        with zipfile.ZipFile(path) as archive, archive.open(place + key) as file:
+            read_into(file, content)  # with the last byte the CRC is compared
+        return content
 
     return state, sizes, read
 
@@ -172,9 +181,11 @@ def _open_old_format(path):
             file.seek(sizes[key], os.SEEK_CUR)
 
     def read(key):
-        with open(path, "rb") as file:
+        content = new_array((sizes[key],), np.uint8)
+        with open(path, "rb", buffering=0) as file:
             file.seek(first[key])
-            return file.read(sizes[key])
+            read_into(file, content)
+        return content
 
     return state, sizes, read
 

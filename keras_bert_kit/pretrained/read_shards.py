@@ -36,6 +36,9 @@ class Shards(Mapping):
     def __getitem__(self, name):
         return self._files[self._places[name]][name]
 
+    def __contains__(self, name):
+        return name in self._places
+
     def __iter__(self):
         return iter(self._places)
 
@@ -45,6 +48,10 @@ class Shards(Mapping):
     def shape(self, name):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""
         return self._files[self._places[name]].shape(name)
+
+    def dtype(self, name):
+        """Returns the name of a tensor's dtype, such as "float32", without reading it."""
+        return self._files[self._places[name]].dtype(name)
 
 
 def files_of(path):
