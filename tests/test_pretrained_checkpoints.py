@@ -171,7 +171,7 @@ def test_a_saved_model_equals_numpy_and_its_graph_is_not_run(tmp_path, lowercase
 def test_the_vocabulary_of_a_saved_model_must_lie_in_its_assets(tmp_path):
     write_saved_model(tmp_path)
     (tmp_path / "assets/words.txt").rename(tmp_path / "words.txt")
-    with pytest.raises(CheckpointError, match="The vocabulary must be a file in .*assets. Received: 'words.txt'"):
+    with pytest.raises(CheckpointError, match="vocabulary, must be a file in .*assets. Received: 'words.txt'"):
         load_pretrained(tmp_path)
     model = (tmp_path / "saved_model.pb").read_bytes()
     (tmp_path / "saved_model.pb").write_bytes(model.replace(b"words.txt", b"../w.txt/"))
@@ -236,7 +236,7 @@ def test_saved_models_that_are_no_encoder_are_refused(shared, tmp_path):
     with pytest.raises(CheckpointError, match="Missing: variables/variables.index"):
         load_pretrained(tmp_path)
     save_arrays(tmp_path / "variables/variables", {"module/bert/pooler/dense/bias": np.ones(3, "float32")})
-    with pytest.raises(CheckpointError, match="one of TF2, with an object graph. Received: .*a module of TF1"):
+    with pytest.raises(CheckpointError, match="must hold a graph without the tag train. Received: tags"):
         load_pretrained(tmp_path)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_kit.errors import CheckpointError, KitError
-from keras_bert_kit.pretrained import google_tf1, hugging_face, keras_hub, tf_hub, tf_models
+from keras_bert_kit.pretrained import google_tf1, hugging_face, keras_hub, tf1_hub, tf_hub, tf_models
 from keras_bert_kit.pretrained.archive import is_archive, unpack
 
 # In this order: a folder that holds two kinds is read as the first of them.
@@ -18,6 +18,7 @@ FORMATS = {
     "Hugging Face": hugging_face,
     "keras-hub": keras_hub,
     "TF-Hub SavedModel": tf_hub,
+    "TF-Hub module of TF1": tf1_hub,
     "TF-Models checkpoint": tf_models,
     "original BERT": google_tf1,
 }

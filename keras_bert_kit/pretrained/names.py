@@ -141,6 +141,12 @@ GOOGLE = {
     ],
 }
 
+
+def tf1_hub_name(name):
+    """Returns the original BERT's name of a variable in a TF1 module, which may stand under `module/` there."""
+    return re.sub(r"^module(_\d+)?/(?=bert/|cls/)", "", name)
+
+
 # TF-Models (tensorflow/models, official/nlp): full names of variables in its checkpoints and in TF-Hub's SavedModels.
 TF_MODELS = {
     "encoder": [
