@@ -1,18 +1,15 @@
 """Reads PyTorch's `pytorch_model.bin` without PyTorch, and without running what a pickle can be made to run.
 
-A pickle is a small program. Its instructions are listed first, and any that could call something is refused; the two
-things that the rest may name are `OrderedDict` and "this is a tensor", which here makes a note of where the numbers
-lie. Both formats are read: the zip file of PyTorch 1.6 and later, and the older one, pickles followed by raw numbers.
+A pickle is a small program. The kit runs it itself (`pickle_program.py`), and what it may name is `OrderedDict` and
+"this is a tensor", which here makes a note of where the numbers lie. Both formats are read: the zip file of PyTorch 1.6
+and later, and the older one, pickles followed by raw numbers.
 
-Source: torch/serialization.py of https://github.com/pytorch/pytorch; opcodes: Python's `pickletools`.
+Source: torch/serialization.py of https://github.com/pytorch/pytorch.
 """
 
-import collections
 import io
 import math
 import os
-import pickle
-import pickletools
 import zipfile
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -22,6 +19,7 @@ import tensorflow as tf
 
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.memory import new_array, read_into
+from keras_bert_kit.pretrained.pickle_program import run_pickle
 
 _NUMBERS = {
     "FloatStorage": np.dtype("float32"),
@@ -33,17 +31,8 @@ _NUMBERS = {
     "ByteStorage": np.dtype("uint8"),
     "BoolStorage": np.dtype("bool"),
 }
-# Instructions that make numbers, strings and containers. REDUCE and BUILD act only on what `find_class` allows.
-_ALLOWED = set(
-    """PROTO FRAME STOP MARK POP GLOBAL STACK_GLOBAL REDUCE BUILD BINPERSID NONE NEWTRUE NEWFALSE INT BININT BININT1
-    BININT2 LONG1 FLOAT BINFLOAT UNICODE BINUNICODE SHORT_BINUNICODE STRING BINSTRING SHORT_BINSTRING EMPTY_TUPLE TUPLE
-    TUPLE1 TUPLE2 TUPLE3 EMPTY_DICT DICT SETITEM SETITEMS EMPTY_LIST LIST APPEND APPENDS GET BINGET LONG_BINGET PUT
-    BINPUT LONG_BINPUT MEMOIZE""".split()
-)
 _OLD_FORMAT = 0x1950A86A20F9469CFC6C
-_LARGEST_PICKLE_BYTES = 1 << 25  # names and shapes of a thousand layers take less than one megabyte
 _FAULTS = (
-    pickle.UnpicklingError,
     zipfile.BadZipFile,
     ArithmeticError,
     AttributeError,
@@ -89,7 +78,7 @@ class PickleFile(Mapping):
             raise self._refused(error) from None
 
     def _require_tensor(self, name, tensor):
-        if type(name) is not str or type(tensor) is not _Tensor:
+        if type(tensor) is not _Tensor:
             raise ValueError(f"{name!r} is a {type(tensor).__name__}")
         integers = (tensor.offset, *tensor.size, *tensor.stride)
         if any(type(number) is not int or number < 0 for number in integers) or len(tensor.size) != len(tensor.stride):
@@ -191,53 +180,53 @@ def _open_old_format(path):
 
 
 def _load(file, storages=None):
-    """The object of the next pickle in a file, after a look at all its instructions."""
-    start = file.tell()
-    for count, (operation, argument, _) in enumerate(pickletools.genops(file)):
-        if operation.name not in _ALLOWED:
-            raise ValueError(f"the instruction {operation.name} of the pickle is not allowed")
-        if "PUT" in operation.name and argument > count:  # the unpickler would make a table of that length
-            raise ValueError(f"the pickle stores something at place {argument} after {count} instructions")
-        if file.tell() - start > _LARGEST_PICKLE_BYTES:
-            raise ValueError("the pickle is too long")
-    length = file.tell() - start
-    file.seek(start)
-    return _TensorsOnly(io.BytesIO(file.read(length)), {} if storages is None else storages).load()
+    """The object of the next pickle in a file. `storages` is filled with the types of numbers."""
+
+    def storage(persistent_name):
+        kind, numbers, key, *rest = persistent_name
+        if (
+            kind != "storage"
+            or type(key) is not str
+            or not isinstance(numbers, np.dtype)
+            or rest[2:3] not in ([], [None])
+        ):
+            raise ValueError("a storage is of an unknown kind")
+        if storages is not None:
+            storages[key] = numbers
+        return _Storage(key, numbers)
+
+    return run_pickle(file, _named, lambda function, arguments: function(*arguments), storage)
 
 
-class _TensorsOnly(pickle.Unpickler):
-    """Unpickles containers, and tensors as notes of where they lie. `storages` is filled with types of numbers."""
+def _named(name):
+    """Returns one of our stand-ins for what a pickle names."""
+    module, _, inside = name.rpartition(".")
+    if module == "torch" and inside in _NUMBERS:
+        return _NUMBERS[inside]
+    if name in _STAND_INS:
+        return _STAND_INS[name]
+    raise ValueError(f"it names {name:.100}, which is no tensor and no container")
 
-    def __init__(self, file, storages):
-        super().__init__(file)
-        self._storages = storages
 
-    def find_class(self, module, name):
-        """Returns one of our stand-ins, whatever the pickle names."""
-        if (module, name) == ("collections", "OrderedDict"):
-            return collections.OrderedDict
-        if module == "torch._utils" and name in ("_rebuild_tensor_v2", "_rebuild_tensor"):
-            return _tensor
-        if (module, name) == ("torch._utils", "_rebuild_parameter"):
-            return _parameter
-        if module == "torch" and name in _NUMBERS:
-            return _NUMBERS[name]
-        raise pickle.UnpicklingError(f"it names {module}.{name}, which is no tensor and no container")
-
-    def persistent_load(self, pid):
-        """Returns what a tensor's numbers are: their key and type."""
-        kind, numbers, key, *rest = pid
-        if kind != "storage" or not isinstance(numbers, np.dtype) or (len(rest) > 2 and rest[2] is not None):
-            raise pickle.UnpicklingError(f"a storage of an unknown kind: {pid!r}")
-        self._storages[str(key)] = numbers
-        return _Storage(str(key), numbers)
+def _dictionary(pairs=()):
+    if any(type(name) is not str for name, _ in pairs):
+        raise ValueError("a name is no text")
+    return dict(pairs)
 
 
 def _tensor(storage, offset, size, stride, *_):
-    if not isinstance(storage, _Storage):
-        raise pickle.UnpicklingError("a tensor without a storage")
-    return _Tensor(storage, offset, tuple(size), tuple(stride))
+    if type(storage) is not _Storage or any(type(number) is not int for number in (offset, *size, *stride)):
+        raise ValueError("a tensor is not one of numbers in a storage")
+    return _Tensor(storage, offset, size, stride)
 
 
 def _parameter(tensor, *_):
     return tensor
+
+
+_STAND_INS = {
+    "collections.OrderedDict": _dictionary,
+    "torch._utils._rebuild_tensor_v2": _tensor,
+    "torch._utils._rebuild_tensor": _tensor,
+    "torch._utils._rebuild_parameter": _parameter,
+}
