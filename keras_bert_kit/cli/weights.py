@@ -1,4 +1,4 @@
-"""Commands on files of weights: `inspect`."""
+"""Commands on files of weights: `inspect` and `convert`."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,8 @@ import click
 from keras_bert_kit.cli.command import command, max_length_option
 from keras_bert_kit.data import read_examples
 from keras_bert_kit.pretrained import load_pretrained
+from keras_bert_kit.pretrained.convert import convert as convert_weights
+from keras_bert_kit.pretrained.save import FORMATS
 from keras_bert_kit.recipes import packer_for
 from keras_bert_kit.text import text_statistics
 
@@ -41,3 +43,24 @@ def read_texts(path):
     if Path(path).suffix.lower() in (".csv", ".tsv", ".tab"):
         return read_examples(path).texts
     return Path(path).read_text(encoding="utf-8").splitlines()
+
+
+@command
+@click.argument("source")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--to", "format", required=True, type=click.Choice(list(FORMATS)), help="Format to write.")
+@click.option("--head", "heads", multiple=True, help="A head to keep; may be given again. Default: all of them.")
+def convert(source, out, format, heads):
+    """Write a model in another format: Hugging Face, TF1 checkpoint, or SavedModel as on TF-Hub.
+
+    \b
+    Weights stay the same, bit for bit. A head that the format has no place for is an error, unless those
+    to keep are named; --head pooler keeps the encoder alone.
+    Example:
+      keras-bert-kit convert uncased_L-12_H-768_A-12 bert_hf --to hf
+      keras-bert-kit convert uncased_L-12_H-768_A-12 bert_hub --to tf-hub --head masked_lm
+    """
+    report, dropped = convert_weights(source, out, format, heads)
+    result = {"out": str(out), "format": format, "dropped_heads": dropped} | json.loads(report.to_json())
+    lines = [str(report), *([f"dropped     heads {', '.join(dropped)}"] if dropped else []), f"written     {out}"]
+    return result, "\n".join(lines)
