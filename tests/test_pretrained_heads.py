@@ -15,6 +15,8 @@ from safetensors.numpy import load_file, save_file
 
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
+from keras_bert_kit.pretrained.assign import variables_of
+from keras_bert_kit.pretrained.shapes import shapes_of
 
 IDS = np.array([[2, 20, 21, 22, 3, 0, 0], [2, 30, 31, 32, 33, 34, 3]])
 INPUTS = {"input_word_ids": IDS, "input_mask": (IDS != 0).astype("int32"), "input_type_ids": (IDS > 31).astype("int32")}
@@ -194,6 +196,14 @@ def test_heads_asked_for(tmp_path):
         load_pretrained(tmp_path / "both", heads=["question_answering"])
 
 
+@pytest.mark.parametrize("head", HEADS)
+def test_shapes_known_from_the_configuration_are_those_of_the_model(tmp_path, head):
+    write_head(tmp_path, head)
+    bert = load_pretrained(tmp_path)
+    made = {path: tuple(variable.shape) for path, variable in variables_of(bert.encoder, getattr(bert, head)).items()}
+    assert made == shapes_of(bert.config, bert.report.heads, 3)
+
+
 # Files that PyTorch wrote, with its outputs
 
 
@@ -222,3 +232,17 @@ def test_pytorchs_outputs(shared, name, head):
     for theirs, ours in (("hidden_states", "hidden_states"), ("attentions", "attention_scores")):
         if theirs in golden:
             np.testing.assert_allclose(outputs[ours], golden[theirs], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["pretraining_gelu", "pretraining_gelu_new"])
+def test_pytorchs_loss_of_pretraining_by_keras_evaluate(shared, name):
+    folder = shared / "fixtures/hf" / name
+    golden, model = np.load(folder / "goldens.npz"), load_pretrained(folder).pretrainer
+    keys = {"input_word_ids": "input_ids", "input_mask": "attention_mask", "input_type_ids": "token_type_ids"}
+    inputs = {ours: golden[theirs] for ours, theirs in keys.items()}
+    inputs["masked_lm_positions"] = np.tile(np.arange(16), (3, 1))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100)
+    model.compile(loss={"mlm_logits": loss, "nsp_logits": loss})
+    labels = {"mlm_logits": golden["labels"], "nsp_logits": golden["next_sentence_label"]}
+    result = model.evaluate(inputs, labels, verbose=0, return_dict=True)
+    np.testing.assert_allclose(result["loss"], golden["loss"], atol=1e-5)

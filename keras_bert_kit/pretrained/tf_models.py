@@ -16,7 +16,7 @@ from keras_bert_kit.pretrained.source import NamedArrays, Source, read_config, r
 
 FILES = f"bert_model.ckpt-1.index and bert_model.ckpt-1.data-…, perhaps {CONFIG} and {VOCABULARY}"
 
-_OWN_POOLER = "of a next-sentence head with a pooler of its own, which is not loaded yet"
+_OWN_POOLER = "of a next-sentence head with a pooler of its own, which none of our models has"
 
 
 def find(folder):
