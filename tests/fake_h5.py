@@ -27,9 +27,9 @@ _PRESET_NAMES = {
 }
 
 
-def write_preset(folder, class_name="BertBackbone"):
+def write_preset(folder, class_name="BertBackbone", **config):
     """Writes a preset with a classifier; returns the tensors under Hugging Face's names and their config."""
-    tensors, config = fake_bert(("classifier",))
+    tensors, config = fake_bert(("classifier",), **config)
     heads = config["num_attention_heads"]
     (folder / "assets/tokenizer").mkdir(parents=True)
     text = "".join(f"{token}\n" for token in VOCABULARY)

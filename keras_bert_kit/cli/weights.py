@@ -7,7 +7,7 @@ import click
 
 from keras_bert_kit.cli.command import command, max_length_option
 from keras_bert_kit.data import read_examples
-from keras_bert_kit.pretrained import load_pretrained
+from keras_bert_kit.pretrained import inspect_pretrained, load_pretrained
 from keras_bert_kit.pretrained.convert import convert as convert_weights
 from keras_bert_kit.pretrained.save import FORMATS
 from keras_bert_kit.recipes import packer_for
@@ -24,18 +24,19 @@ def inspect(source, text_path, max_length):
     """Show what a folder of weights holds: format, sizes, heads, which GELU, what was left out and why.
 
     \b
+    Names, shapes and types of all tensors are checked; no model is made, and their numbers are not looked at.
     With --text, also how its tokenizer meets your texts: lengths, truncation, share of [UNK].
     Example:
       keras-bert-kit inspect all-MiniLM-L6-v2
       keras-bert-kit inspect all-MiniLM-L6-v2 --text train.csv --max-length 64
     """
+    if not text_path:
+        report = inspect_pretrained(source)
+        return json.loads(report.to_json()), str(report)
     bert = load_pretrained(source)
-    result, text = json.loads(bert.report.to_json()), str(bert.report)
-    if text_path:
-        pack = packer_for(bert, min(max_length, bert.config.max_position_embeddings))
-        statistics = text_statistics(read_texts(text_path), pack.tokenizer, pack.max_sequence_length)
-        result["text"], text = statistics.as_dict(), f"{text}\n\n{statistics}"
-    return result, text
+    pack = packer_for(bert, min(max_length, bert.config.max_position_embeddings))
+    statistics = text_statistics(read_texts(text_path), pack.tokenizer, pack.max_sequence_length)
+    return json.loads(bert.report.to_json()) | {"text": statistics.as_dict()}, f"{bert.report}\n\n{statistics}"
 
 
 def read_texts(path):
