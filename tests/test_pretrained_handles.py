@@ -92,6 +92,12 @@ def files_below(folder):
             "tensorflow/bert/tensorFlow2/en-uncased-preprocess/3",
             "kaggle/tensorflow/bert/tensorFlow2/en-uncased-preprocess/3",
         ),
+        (
+            "https://tfhub.dev/google/bert_uncased_L-12_H-768_A-12/1?tf-hub-format=compressed",
+            handles.TF_HUB,
+            "https://tfhub.dev/google/bert_uncased_L-12_H-768_A-12/1",
+            "tf-hub/tfhub.dev/google/bert_uncased_L-12_H-768_A-12/1",
+        ),
         ("hf://owner/name", handles.HUGGING_FACE, "owner/name", "hugging-face/owner/name@main"),
         ("hf://bert-base-uncased", handles.HUGGING_FACE, "bert-base-uncased", "hugging-face/bert-base-uncased@main"),
         ("hf://owner/name@refs/pr/1", handles.HUGGING_FACE, "owner/name", "hugging-face/owner/name@refs%2Fpr%2F1"),

@@ -16,12 +16,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path, PurePosixPath
 
-from tqdm import tqdm
-
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.files import sha256_of
 from keras_bert_kit.pretrained.archive import is_archive, unpack
-from keras_bert_kit.pretrained.handles import HUGGING_FACE, KAGGLE, TF_HUB
+from keras_bert_kit.pretrained.handles import COMPRESSED, HUGGING_FACE, KAGGLE, TF_HUB
 
 ARCHIVE = ".archive"
 
@@ -52,7 +50,7 @@ def fetch(handle, folder):
 
 
 def _from_tf_hub(handle, folder):
-    url, archive = f"{handle.address}?tf-hub-format=compressed", folder / ARCHIVE
+    url, archive = handle.address + COMPRESSED, folder / ARCHIVE
     with open(archive, "wb") as file:
         for block in _blocks(handle, url):
             file.write(block)
@@ -67,8 +65,12 @@ def _from_tf_hub(handle, folder):
 
 def _blocks(handle, url):
     """What a server sends, block by block, up to the length that it announced."""
+    from tqdm import tqdm
+
     try:
         with urllib.request.urlopen(url, timeout=_SILENT_SECONDS) as response:
+            if url.startswith("https:") and not response.geturl().startswith("https:"):
+                raise _refused(handle, url, "a redirection away from https")
             length = response.headers.get("Content-Length", "")
             expected = int(length) if length.isdecimal() else None
             received = 0
@@ -81,7 +83,7 @@ def _blocks(handle, url):
                     yield block
     except urllib.error.HTTPError as error:
         raise _refused(handle, url, f"HTTP status {error.code}", error.code) from None
-    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+    except (OSError, http.client.HTTPException, UnicodeError) as error:  # the file is written to outside of this
         raise _refused(handle, url, _reason(error)) from None
     if expected is not None and received != expected:
         raise _refused(handle, url, f"{received} of {expected} bytes, then the connection was cut")

@@ -28,6 +28,7 @@ from keras_bert_kit.errors import CheckpointError
 
 TF_HUB, KAGGLE, HUGGING_FACE = "TF-Hub", "Kaggle", "Hugging Face"
 TFHUB_DEV = "https://tfhub.dev/"
+COMPRESSED = "?tf-hub-format=compressed"  # what TF-Hub's protocol adds to a handle to get an archive
 
 _KAGGLE_HOSTS = ("kaggle.com", "www.kaggle.com")
 # Two slashes, or the one that pathlib leaves of them.
@@ -95,7 +96,7 @@ def _tf_hub_handle(url):
 def _checked_url(url):
     """The host and the path of a URL that holds nothing else: what else it held might be a secret."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url.removesuffix(COMPRESSED))
         host = parts.hostname + (f":{parts.port}" if parts.port else "")
     except (ValueError, TypeError):
         raise CheckpointError(f"A URL must have a host. Like: {TFHUB_DEV}google/….") from None
