@@ -50,7 +50,7 @@ def read(folder):
     prefix, notes = find_checkpoint(folder)
     config, _, notes_on_config = read_config(folder / CONFIG)
     kit, options = read_kit_file(folder / KIT_FILE)  # where the kit wrote the folder
-    tokenizer, note = read_tokenizer(folder / VOCABULARY, **options)
+    tokenizer, note = read_tokenizer(folder / VOCABULARY, rows=config.vocab_size, **options)
     arrays = NamedArrays(CheckpointFile(prefix), str)
     heads, left_out = usable_heads(GOOGLE, arrays)
     left_out |= slots_among(arrays)

@@ -22,6 +22,7 @@ from keras_bert_kit.pretrained.read_shards import Shards, files_of
 from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
+    flag_in,
     object_in,
     rate_in,
     read_config,
@@ -59,9 +60,10 @@ def find(folder):
     if (folder / "modules.json").is_file():
         kind = "sentence-transformers folder"
         modules = read_json(folder / "modules.json")
-        modules = [module for module in modules if isinstance(module, dict)]
-        paths = [str(module.get("path")) for module in modules if str(module.get("type")).endswith("Transformer")]
-        if len(paths) != 1 or ".." in paths[0]:
+        modules = [module for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
+        paths = [module.get("path") for module in modules if str(module.get("type")).endswith("Transformer")]
+        # A folder in this one, or this one: its name is empty.
+        if len(paths) != 1 or not isinstance(paths[0], str) or set(paths[0]) & set("/\\:\0") or paths[0] == "..":
             raise CheckpointError(f"{folder / 'modules.json'} must name one Transformer. Received: {paths}.")
         folder = folder / paths[0]
     weights = _files_of_weights(folder)
@@ -99,7 +101,7 @@ def read(folder):
         VocabularyError: vocab.txt is not one.
     """
     config, values, notes = read_config(folder / CONFIG)
-    tokenizer, note = _tokenizer_of(folder)
+    tokenizer, note = _tokenizer_of(folder, config.vocab_size)
     weights, *others = _files_of_weights(folder)
     table, rename = (HUGGING_FACE_TF, hugging_face_tf_name) if weights == H5 else (HUGGING_FACE, todays_name)
     arrays = NamedArrays(READERS[weights](folder / weights), rename)
@@ -132,17 +134,17 @@ def _files_of_weights(folder):
     return [name for name in READERS if (folder / name).is_file()]
 
 
-def _tokenizer_of(folder):
+def _tokenizer_of(folder, rows):
     path = folder / "tokenizer_config.json"
     settings = read_json(path) if path.is_file() else {}
-    if settings.get("tokenize_chinese_chars") is False:
+    if flag_in(settings, "tokenize_chinese_chars", path) is False:
         raise CheckpointError(f"{path}: tokenize_chinese_chars=false is not supported. Received: false.")
-    lowercase = settings.get("do_lower_case")
     return read_tokenizer(
         folder / VOCABULARY,
-        lowercase=None if lowercase is None else bool(lowercase),
+        lowercase=flag_in(settings, "do_lower_case", path),
         lowercase_from="do_lower_case in tokenizer_config.json",
-        strip_accents=settings.get("strip_accents"),
+        strip_accents=flag_in(settings, "strip_accents", path),
+        rows=rows,
         **_settings_of_ours(folder / KIT_FILE),
     )
 

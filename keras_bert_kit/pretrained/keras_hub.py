@@ -14,6 +14,7 @@ from keras_bert_kit.pretrained.read_h5 import H5File
 from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
+    flag_in,
     object_in,
     rate_in,
     read_json,
@@ -57,7 +58,8 @@ def find(folder):
             f"A keras-hub preset must hold a BertBackbone. Received: {name!r} in {folder / CONFIG}. "
             "Open .keras files with keras.saving.load_model."
         )
-    if missing := [name for name in (TOKENIZER, VOCABULARY) if not (folder / name).is_file()]:
+    needed = (TOKENIZER, VOCABULARY, *((TASK_WEIGHTS,) if (folder / TASK).is_file() else ()))
+    if missing := [name for name in needed if not (folder / name).is_file()]:
         raise CheckpointError(f"The folder {str(folder)!r} must hold {FILES}. Missing: {', '.join(missing)}.")
     weights = [folder / name for name in (WEIGHTS, TASK_WEIGHTS) if (folder / name).is_file()]
     return "keras-hub preset", folder, weights
@@ -74,7 +76,11 @@ def read(folder):
     config, notes = _config_of(_settings_in(folder / CONFIG))
     settings = _settings_in(folder / TOKENIZER)
     tokenizer, note = read_tokenizer(
-        folder / VOCABULARY, settings.get("lowercase"), f"lowercase in {TOKENIZER}", settings.get("strip_accents")
+        folder / VOCABULARY,
+        flag_in(settings, "lowercase", folder / TOKENIZER),
+        f"lowercase in {TOKENIZER}",
+        flag_in(settings, "strip_accents", folder / TOKENIZER),
+        rows=config.vocab_size,
     )
     arrays = NamedArrays(_Files(folder), keras_hub_name)
     heads, left_out = usable_heads(KERAS_HUB, arrays)

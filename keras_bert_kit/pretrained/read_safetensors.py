@@ -16,6 +16,7 @@ from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.memory import new_array, read_into
 
 _LENGTH_BYTES = 8  # of the header, before it
+_LARGEST_HEADER_BYTES = 1 << 21  # names and shapes of a BERT of a thousand layers take less
 _NUMBERS = {
     "F64": "float64",
     "F32": "float32",
@@ -43,6 +44,7 @@ class SafetensorsFile(Mapping):
     def __init__(self, path):
         self.path = path
         try:
+            _require_short_header(path)
             with safe_open(path, framework="numpy") as checked:
                 names = set(checked.keys())
             self._tensors, self._start = _header_of(path)
@@ -85,6 +87,13 @@ class SafetensorsFile(Mapping):
         return _NUMBERS.get(dtype, dtype)
 
 
+def _require_short_header(path):
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+    if length > _LARGEST_HEADER_BYTES:
+        raise ValueError(f"its header has {length} bytes, more than {_LARGEST_HEADER_BYTES}")
+
+
 def _header_of(path):
     """Returns {name: {"dtype", "shape", "data_offsets"}} and where in the file the numbers begin."""
     with open(path, "rb") as file:
@@ -95,7 +104,9 @@ def _header_of(path):
 
 
 def _each_once(pairs):
-    names = [name for name, _ in pairs]
-    if twice := sorted(name for name in set(names) if names.count(name) > 1):
-        raise ValueError(f"the header says {', '.join(twice)} twice")
-    return dict(pairs)
+    values = {}
+    for name, value in pairs:
+        if name in values:
+            raise ValueError(f"the header says {name} twice")
+        values[name] = value
+    return values

@@ -71,6 +71,11 @@ def files_of(path):
 def _weight_map(path):
     places = read_json(path).get("weight_map")
     names = [*places, *places.values()] if isinstance(places, dict) else [None]
-    if not all(isinstance(name, str) for name in names) or any(set(file) & set("/\\") for file in places.values()):
+    if not all(isinstance(name, str) for name in names) or not all(_is_plain(file) for file in places.values()):
         raise CheckpointError(f"{path} must hold a weight_map from names of tensors to names of files beside it.")
     return places
+
+
+def _is_plain(name):
+    """Says whether a name can only be that of a file in the folder."""
+    return 0 < len(name) < 256 and not set(name) & set("/\\:\0")

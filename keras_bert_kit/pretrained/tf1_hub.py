@@ -46,7 +46,10 @@ def read(folder):
         lowercase = graph.constant(graph.output("tokenization_info", "do_lower_case"))
         lowercase = None if lowercase is None else bool(lowercase.all())
         tokenizer, note = read_tokenizer(
-            asset_file(folder, vocabulary), lowercase, "do_lower_case of the signature tokenization_info"
+            asset_file(folder, vocabulary),
+            lowercase,
+            "do_lower_case of the signature tokenization_info",
+            rows=config.vocab_size,
         )
         notes.append(note)
     heads, left_out = usable_heads(GOOGLE, arrays)

@@ -67,7 +67,7 @@ def read(folder):
         said = _LOWERCASE in arrays and arrays.shape(_LOWERCASE) == ()
         lowercase = {"lowercase": bool(arrays[_LOWERCASE]) if said else None}
         lowercase |= {"lowercase_from": f"the variable {_LOWERCASE} of the SavedModel"}
-        tokenizer, note = read_tokenizer(vocabulary, **lowercase | options)
+        tokenizer, note = read_tokenizer(vocabulary, rows=config.vocab_size, **lowercase | options)
         notes = [*notes, note]
     return dataclasses.replace(source_of(arrays, config, tokenizer, notes, settings=[_LOWERCASE]), **head)
 

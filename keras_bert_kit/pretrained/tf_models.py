@@ -43,7 +43,7 @@ def read(folder):
         config, notes_on_config = config_from_shapes(arrays)
     tokenizer = None
     if (folder / VOCABULARY).is_file():
-        tokenizer, note = read_tokenizer(folder / VOCABULARY)
+        tokenizer, note = read_tokenizer(folder / VOCABULARY, rows=config.vocab_size)
         notes.append(note)
     return source_of(arrays, config, tokenizer, [*notes_on_config, *notes])
 
