@@ -240,6 +240,11 @@ def keras_hub_name(path):
     return path.replace("layers/transformer_encoder/", "layers/transformer_encoder_0/")
 
 
+def keras_hub_path(name):
+    """Returns the path of a dataset as keras-hub has it: the reverse of `keras_hub_name`."""
+    return name.replace("layers/transformer_encoder_0/", "layers/transformer_encoder/")
+
+
 def rows_for(table, groups, num_layers):
     """Lists the rows of some groups of a table, with `{i}` filled in.
 
