@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from fake_preprocessor import write_preprocessor
+from fake_tf1_hub import write_tf1_module
 from fake_weights import write_hf_folder
 from hub_server import COMMIT, serving
 
@@ -135,6 +136,9 @@ def test_a_path_that_exists_is_no_handle(tmp_path, monkeypatch, folder):
         "https://",
         "https://tfhub.dev",
         "https://tfhub.dev/a/../../b",
+        "https://tfhub.dev/" + "a" * 300,
+        "hf://owner/" + "a" * 300,
+        "hf://owner/name@" + "a" * 300,
         "http://host:port/x",
     ],
 )
@@ -421,6 +425,13 @@ def test_kaggle_may_fail_too(kaggle, cache, fault):
     with pytest.raises(kbk.CheckpointError, match=message):
         kbk.load_pretrained("kaggle://tensorflow/bert/tensorFlow2/tiny/4")
     assert files_below(cache) == []
+
+
+def test_the_lessons_handle_is_read_by_content(tmp_path):
+    write_tf1_module(tmp_path / "m")
+    with serving({"google/bert_uncased_L-2_H-8_A-2/3": tmp_path / "m"}) as server:
+        bert = kbk.load_pretrained(f"{server.url}/google/bert_uncased_L-2_H-8_A-2/3")
+    assert "TF1" in bert.report.kind
 
 
 @pytest.mark.parametrize("name", ["encoder_v1", "encoder_v3", "encoder_v4_with_mlm"])

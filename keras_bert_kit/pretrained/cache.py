@@ -72,6 +72,9 @@ def fetched(handle, check):
 
 def _remove_abandoned(place):
     for folder in place.parent.glob(f".tmp-{place.name}-*"):
-        with_all_in_it = [folder, *folder.rglob("*")]
-        if time.time() - max(path.lstat().st_mtime for path in with_all_in_it) > _ABANDONED_SECONDS:
+        try:
+            last_write = max(path.lstat().st_mtime for path in [folder, *folder.rglob("*")])
+        except FileNotFoundError:  # another process is at work in it
+            continue
+        if time.time() - last_write > _ABANDONED_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)

@@ -34,7 +34,8 @@ _KAGGLE_HOSTS = ("kaggle.com", "www.kaggle.com")
 # Two slashes, or the one that pathlib leaves of them.
 _SCHEME = re.compile(r"(https?|kaggle|hf):/{1,2}(.*)", re.DOTALL | re.IGNORECASE)
 _BARE = re.compile(r"(?:google|tensorflow)/(?:[\w-]+/)*[\w.-]*bert[\w.-]*/\d+")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_LONGEST = 128  # letters in a part of a handle, which becomes the name of a folder
+_NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{_LONGEST - 1}}}")
 
 
 class Handle(NamedTuple):
@@ -87,8 +88,11 @@ def _tf_hub_handle(url):
         return _kaggle_handle(
             "/".join(part for part in parts[1:] if part not in ("frameworks", "variations", "versions"))
         )
-    if not parts or {".", ".."} & set(parts):
-        raise CheckpointError(f"The URL of a model must have a path. Received: {url!r}. Like: {TFHUB_DEV}google/…/1.")
+    if not parts or {".", ".."} & set(parts) or max(map(len, parts)) > _LONGEST:
+        raise CheckpointError(
+            f"The URL of a model must have a path of ordinary names. Received: {url[:300]!r}. "
+            f"Like: {TFHUB_DEV}google/…/1."
+        )
     url = f"{url.split(':')[0]}://{host}/{'/'.join(parts)}"
     return Handle(url, TF_HUB, url, None, Path("tf-hub", *(quote(part, safe=" @+=,") for part in (host, *parts))))
 
@@ -124,7 +128,7 @@ def _kaggle_handle(name):
 def _hugging_face_handle(name):
     repository, _, revision = name.strip("/").partition("@")
     parts = repository.split("/")
-    if len(parts) > 2 or not all(map(_NAME.fullmatch, parts)) or ("@" in name and not revision):
+    if len(parts) > 2 or not all(map(_NAME.fullmatch, parts)) or ("@" in name and not 0 < len(revision) <= _LONGEST):
         raise CheckpointError(
             f"A handle of Hugging Face must be hf://owner/name or hf://owner/name@revision. Received: {name!r}. "
             "Like: hf://google-bert/bert-base-uncased."
