@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -108,6 +109,17 @@ def test_its_packer_works_in_a_saved_model_of_ours(tmp_path):
     tf.saved_model.save(module, str(tmp_path / "exported"))
     ids = tf.saved_model.load(str(tmp_path / "exported")).run(tf.constant(["ﬁne the"]))["input_word_ids"]
     assert ids.numpy().tolist() == [[2, 5, 6, 10, 3, 0, 0, 0]]
+
+
+def test_the_lesson_in_a_functional_model(tmp_path):
+    write_preprocessor(tmp_path / "m")
+    vectorizer = load_preprocessor(tmp_path / "m", 16)
+    config = kbk.BertConfig(
+        vocab_size=len(VOCABULARY), hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    text = keras.Input((), dtype="string")
+    model = keras.Model(text, kbk.BertEncoder(config)(vectorizer(text))["pooled_output"])
+    assert model(tf.constant(["the ﬁ", "x"])).shape == (2, 8)
 
 
 def test_ids_of_the_fixture_under_its_own_normalisation(shared):
