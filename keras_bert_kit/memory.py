@@ -27,10 +27,14 @@ def new_array(shape, dtype=np.float32, zeros=False):
     return block[first : first + size].view(dtype).reshape(shape)
 
 
+def is_for_tensorflow(array):
+    """Says whether TensorFlow can take over the memory of an array."""
+    return array.flags.c_contiguous and array.flags.writeable and array.ctypes.data % ALIGNMENT == 0
+
+
 def as_tensor(array):
     """Returns a tensor that shares the memory of a float32 array of `new_array`, which nobody may use afterwards."""
-    if array.size == 0 or array.ctypes.data % ALIGNMENT or not (array.flags.c_contiguous and array.flags.writeable):
-        return tf.constant(array)
+    assert is_for_tensorflow(array)
     return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
 
 

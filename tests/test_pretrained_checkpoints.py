@@ -102,7 +102,7 @@ def test_a_configuration_far_larger_than_the_weights_is_refused_before_a_model_i
     write_google_folder(tmp_path)
     config = json.loads((tmp_path / "bert_config.json").read_text(encoding="utf-8"))
     (tmp_path / "bert_config.json").write_text(json.dumps(config | {"vocab_size": 10**12}), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="must be of one size.*configuration of about 16000000"):
+    with pytest.raises(CheckpointError, match=r"word_embeddings: expected shape \(1000000000000, 16\)"):
         load_pretrained(tmp_path)
 
 
@@ -229,7 +229,7 @@ def test_what_a_saved_model_says_of_itself(shared, tmp_path):
 
 
 def test_saved_models_that_are_no_encoder_are_refused(shared, tmp_path):
-    with pytest.raises(CheckpointError, match="must hold the tensors of a BERT encoder.*Preprocessors"):
+    with pytest.raises(CheckpointError, match="must be given weights.*Give it to load_preprocessor"):
         load_pretrained(shared / "fixtures/hub/preprocess_v3")
     (tmp_path / "variables").mkdir()
     (tmp_path / "saved_model.pb").write_bytes(b"")

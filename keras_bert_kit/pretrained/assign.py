@@ -1,11 +1,11 @@
-"""From named arrays to our variables."""
+"""From named arrays to our variables, and the numbers in them looked at on the way."""
 
 import collections
 
 import numpy as np
 
 from keras_bert_kit.layers.functions import initializer
-from keras_bert_kit.memory import as_tensor, copy_into, new_array
+from keras_bert_kit.memory import as_tensor, copy_into, is_for_tensorflow, new_array
 from keras_bert_kit.pretrained.rows import part_of, part_shape, to_ours
 
 
@@ -31,50 +31,58 @@ def variables_of(encoder, *models):
     return named
 
 
-def assign(arrays, plan, variables, *, copies, config):
-    """Fills the variables of a new model in one pass, and looks at every number on the way.
-
-    One tensor at a time is in memory besides the variables.
+def read_arrays(arrays, plan, copies, config):
+    """Reads the tensors of a plan into arrays as our variables are, and looks at every number on the way.
 
     Args:
-        arrays: `NamedArrays`, of the shapes that `plan_of` has checked.
-        plan: `check.Plan`.
-        variables: dictionary from our paths to `keras.Variable`.
+        arrays: `NamedArrays`.
+        plan: `check.Plan`. If something in it does not fit, numbers are looked at, and no array is kept.
         copies: dictionary from names that are left out as copies to the names that they must equal.
         config: `BertConfig`.
 
     Returns:
-        List of faults. If there is one, the model is of no use.
+        Pair of a dictionary from our paths to float32 arrays, and a list of faults: numbers that are not finite, and
+        copies that differ.
     """
-    assert not plan.faults
-    assert plan.shapes == {path: tuple(v.shape) for path, v in variables.items()}, "shapes.py is not as the models are"
-    copies_of = _copies_of(arrays, copies)
-    rows_by_path, faults = collections.defaultdict(list), []
+    copies_of, rows_by_path, faults = _copies_of(arrays, copies), collections.defaultdict(list), []
     for row in [*plan.rows, *plan.missing]:
         rows_by_path[row.ours].append(row)
+    filled = {}
+    for path, rows in rows_by_path.items():
+        shape = plan.shapes[path]
+        parts = (
+            (row, _random_part(row, shape, config) if row in plan.missing else _read(arrays, row, copies_of, faults))
+            for row in rows
+        )
+        array = _as_one(parts, shape)
+        if not plan.faults:
+            filled[path] = array
+    return filled, faults
 
+
+def assign(filled, variables):
+    """Fills all variables of a new model. Their memory becomes that of the arrays, so that nothing is there twice.
+
+    Args:
+        filled: dictionary from our paths to arrays, which is empty afterwards.
+        variables: dictionary from our paths to `keras.Variable`.
+    """
+    shapes = {path: tuple(variable.shape) for path, variable in variables.items()}
+    assert shapes == {path: array.shape for path, array in filled.items()}, "shapes.py is not as the models are"
     for path, variable in variables.items():
-        shape, rows = plan.shapes[path], rows_by_path[path]
-        target = None  # of more than one tensor, or of one that does not lie in memory as the variable does
-        for row in rows:
-            array = _random_part(row, shape, config) if row in plan.missing else _read(arrays, row, copies_of, faults)
-            ours = to_ours(row, array, shape)
-            if len(rows) == 1 and ours.flags.c_contiguous:
-                target = ours
-                continue
-            if target is None:
-                target = new_array(shape)
-            copy_into(part_of(row, target), ours)
-        variable.assign(as_tensor(target))
-    return faults
+        variable.assign(as_tensor(filled.pop(path)))
 
 
-def look_at_numbers(arrays, plan, copies):
-    """Returns the faults that `assign` would find, without a model to fill."""
-    copies_of, faults = _copies_of(arrays, copies), []
-    for row in plan.rows:
-        _read(arrays, row, copies_of, faults)
-    return faults
+def _as_one(parts, shape):
+    """The array of a variable from pairs of a row and the array of its tensor, one at a time in memory."""
+    whole = None
+    for row, array in parts:
+        ours = to_ours(row, array, shape)
+        if row.part is None and is_for_tensorflow(ours):
+            return ours
+        whole = new_array(shape) if whole is None else whole
+        copy_into(part_of(row, whole), ours)
+    return whole
 
 
 def _copies_of(arrays, copies):

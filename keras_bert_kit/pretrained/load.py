@@ -8,7 +8,7 @@ from pathlib import Path
 
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.files import sha256_of
-from keras_bert_kit.pretrained.assign import assign, look_at_numbers, variables_of
+from keras_bert_kit.pretrained.assign import assign, read_arrays, variables_of
 from keras_bert_kit.pretrained.build import Pretrained, models_for
 from keras_bert_kit.pretrained.check import faults_error, plan_of, tensor_bytes_of
 from keras_bert_kit.pretrained.checksums import require_checksums, start_checksums
@@ -21,7 +21,8 @@ def load_pretrained(source, *, heads=None, allow_missing=(), allow_unused=(), sh
     """Loads pretrained weights, a tokenizer and the heads that are there, or says why not.
 
     Args:
-        source: path of a folder, or of a .tar.gz or .zip of one; what kind it is, is found by content:
+        source: path of a folder, or of a .tar.gz or .zip of one; or a handle of TF-Hub, Kaggle (`kaggle://…`) or
+            Hugging Face (`hf://owner/name`), which is fetched once. What kind it is, is found by content:
             * Hugging Face (config.json, vocab.txt and model.safetensors, in one file or in shards, pytorch_model.bin
               or tf_model.h5), for example one written by `save_pretrained`, or a sentence-transformers folder with a
               BERT in it;
@@ -63,12 +64,14 @@ def load_pretrained(source, *, heads=None, allow_missing=(), allow_unused=(), sh
     with _examined(source, sha256, **options) as (found, read, plan, report):
         if verify:
             require_runnable(found, dtype)
-        if plan.faults:
-            raise faults_error(found.path, plan.faults + look_at_numbers(read.arrays, plan, read.copies))
-        encoder, models = models_for(dataclasses.replace(read, heads=list(plan.heads)), plan.new_pooler, dtype)
-        variables = variables_of(encoder, *models.values())
-        if faults := assign(read.arrays, plan, variables, copies=read.copies, config=read.config):
-            raise faults_error(found.path, faults)
+        with ThreadPoolExecutor(1) as reader:  # files are read while the models are made, which takes as long
+            reading = reader.submit(read_arrays, read.arrays, plan, read.copies, read.config)
+            if not plan.faults:
+                encoder, models = models_for(dataclasses.replace(read, heads=list(plan.heads)), plan.new_pooler, dtype)
+        filled, faults = reading.result()
+        if plan.faults or faults:
+            raise faults_error(found.path, plan.faults + faults)
+        assign(filled, variables_of(encoder, *models.values()))
         difference = verify_outputs(found, encoder, models.get("pretrainer")) if verify else None
         report = dataclasses.replace(report(), verified=difference)
     return Pretrained(encoder, read.tokenizer, read.config, report, **models)
@@ -99,7 +102,7 @@ def _examined(source, sha256=None, **options):
     if path.is_file() and isinstance(sha256, str):  # an archive: it is compared as it is, before it is opened
         require_checksums(path.parent, {path.name: sha256}, {path.name: sha256_of(path)})
         sha256 = None
-    with located(path) as found, ThreadPoolExecutor(1) as pool:
+    with located(source) as found, ThreadPoolExecutor(1) as pool:
         checksums = start_checksums(found, sha256, pool)  # known ones are compared before anything is believed
         read = found.format.read(found.path)
         notes = [*found.notes, *read.notes, *_notes_on_vocabulary(read, found.path)]
