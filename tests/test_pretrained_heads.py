@@ -15,8 +15,6 @@ from safetensors.numpy import load_file, save_file
 
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
-from keras_bert_kit.pretrained.assign import variables_of
-from keras_bert_kit.pretrained.shapes import shapes_of
 
 IDS = np.array([[2, 20, 21, 22, 3, 0, 0], [2, 30, 31, 32, 33, 34, 3]])
 INPUTS = {"input_word_ids": IDS, "input_mask": (IDS != 0).astype("int32"), "input_type_ids": (IDS > 31).astype("int32")}
@@ -194,14 +192,6 @@ def test_heads_asked_for(tmp_path):
     require_close(bert.next_sentence(INPUTS), logits, atol=0)
     with pytest.raises(CheckpointError, match="without question_answering. There are: pooler, masked_lm, next_sent"):
         load_pretrained(tmp_path / "both", heads=["question_answering"])
-
-
-@pytest.mark.parametrize("head", HEADS)
-def test_shapes_known_from_the_configuration_are_those_of_the_model(tmp_path, head):
-    write_head(tmp_path, head)
-    bert = load_pretrained(tmp_path)
-    made = {path: tuple(variable.shape) for path, variable in variables_of(bert.encoder, getattr(bert, head)).items()}
-    assert made == shapes_of(bert.config, bert.report.heads, 3)
 
 
 # Files that PyTorch wrote, with its outputs

@@ -7,6 +7,7 @@ this format too.
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained.heads import num_classes_of
 from keras_bert_kit.pretrained.hugging_face_heads import class_names_of, heads_of
+from keras_bert_kit.pretrained.kit_file import KIT_FILE, read_kit_file
 from keras_bert_kit.pretrained.names import (
     HUGGING_FACE,
     HUGGING_FACE_COPIES,
@@ -23,7 +24,6 @@ from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
     flag_in,
-    object_in,
     rate_in,
     read_config,
     read_json,
@@ -31,7 +31,6 @@ from keras_bert_kit.pretrained.source import (
 )
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocab.txt"
-KIT_FILE = "kit.json"  # what our own writer adds
 INDEX, H5 = ".index.json", "tf_model.h5"
 # In the order in which Transformers prefers them. One of them is read as a whole, never a mixture of two.
 READERS = {
@@ -139,21 +138,10 @@ def _tokenizer_of(folder, rows):
     settings = read_json(path) if path.is_file() else {}
     if flag_in(settings, "tokenize_chinese_chars", path) is False:
         raise CheckpointError(f"{path}: tokenize_chinese_chars=false is not supported. Received: false.")
-    return read_tokenizer(
-        folder / VOCABULARY,
-        lowercase=flag_in(settings, "do_lower_case", path),
-        lowercase_from="do_lower_case in tokenizer_config.json",
-        strip_accents=flag_in(settings, "strip_accents", path),
-        rows=rows,
-        **_settings_of_ours(folder / KIT_FILE),
-    )
-
-
-def _settings_of_ours(path):
-    """What Hugging Face's settings of a tokenizer have no key for, where the kit wrote the folder."""
-    if not path.is_file():
-        return {}
-    settings = object_in(read_json(path), "tokenizer", path)
-    if unknown := settings.keys() - {"reference", "max_characters_per_word", "special_tokens_in_text"}:
-        raise CheckpointError(f"{path}: unknown settings of the tokenizer. Received: {', '.join(sorted(unknown))}.")
-    return settings
+    options = {
+        "lowercase": flag_in(settings, "do_lower_case", path),
+        "lowercase_from": "do_lower_case in tokenizer_config.json",
+        "strip_accents": flag_in(settings, "strip_accents", path),
+    }
+    _, options_of_ours = read_kit_file(folder / KIT_FILE)  # where the kit wrote the folder
+    return read_tokenizer(folder / VOCABULARY, rows=rows, **options | options_of_ours)

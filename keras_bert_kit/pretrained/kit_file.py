@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained.heads import numbered_classes
-from keras_bert_kit.pretrained.source import object_in, read_json
+from keras_bert_kit.pretrained.source import flag_in, object_in, read_json
 from keras_bert_kit.version import __version__
 
 KIT_FILE = "kit.json"
@@ -38,7 +38,7 @@ def read_kit_file(path):
         Pair of the dictionary in the file and the keyword arguments of `read_tokenizer`; both empty without a file.
 
     Raises:
-        CheckpointError: The file is no JSON object, or says something about the tokenizer that is not known.
+        CheckpointError: The file is no JSON object, or says something of the tokenizer that is not known.
     """
     if path is None or not path.is_file():
         return {}, {}
@@ -46,7 +46,9 @@ def read_kit_file(path):
     settings = object_in(values, "tokenizer", path)
     if unknown := settings.keys() - set(_TOKENIZER):
         raise CheckpointError(f"{path}: unknown settings of the tokenizer. Received: {', '.join(sorted(unknown))}.")
-    return values, settings | {"lowercase_from": f"lowercase in {path.name}"} if settings else {}
+    for name in ("lowercase", "strip_accents", "special_tokens_in_text"):
+        flag_in(settings, name, path)
+    return values, settings | ({"lowercase_from": f"lowercase in {path.name}"} if "lowercase" in settings else {})
 
 
 def class_names_in(values, num_classes, path):

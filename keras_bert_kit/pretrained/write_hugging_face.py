@@ -2,16 +2,14 @@
 
 import json
 
-import keras
-import tensorflow as tf
 from safetensors.numpy import save_file
 
 from keras_bert_kit.files import folder_written_beside, sha256_of
 from keras_bert_kit.models import BertEncoder
-from keras_bert_kit.pretrained.hugging_face import CONFIG, KIT_FILE, VOCABULARY, WEIGHTS
+from keras_bert_kit.pretrained.hugging_face import CONFIG, VOCABULARY, WEIGHTS
+from keras_bert_kit.pretrained.kit_file import KIT_FILE, write_kit_file
 from keras_bert_kit.pretrained.names import HUGGING_FACE
 from keras_bert_kit.pretrained.tensors import encoder_of, heads_of, tensors_of
-from keras_bert_kit.version import __version__
 
 # Hugging Face's names for our activations.
 _ACTIVATIONS = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "silu": "silu", "tanh": "tanh"}
@@ -42,21 +40,9 @@ def write_hugging_face(model, path, tokenizer):
         _write_json(folder / "tokenizer_config.json", _tokenizer_settings(tokenizer, model))
         (folder / VOCABULARY).write_bytes("".join(f"{token}\n" for token in tokenizer.vocabulary).encode("utf-8"))
         files = sorted(file.name for file in folder.iterdir())
-        kit = {
-            "keras_bert_kit": __version__,
-            "tensorflow": tf.__version__,
-            "keras": keras.__version__,
-            # What Hugging Face's settings have no key for.
-            "tokenizer": {
-                "reference": tokenizer.reference,
-                "max_characters_per_word": tokenizer.max_characters_per_word,
-                "special_tokens_in_text": tokenizer.special_tokens_in_text,
-            },
-            "sha256": {name: sha256_of(folder / name) for name in files},
-        }
-        if class_names := getattr(model, "class_names", None):
-            kit["class_names"] = list(class_names)
-        _write_json(folder / KIT_FILE, kit)
+        more = {"class_names": list(model.class_names)} if hasattr(model, "class_names") else {}
+        checksums = {name: sha256_of(folder / name) for name in files}
+        write_kit_file(folder / KIT_FILE, tokenizer, sha256=checksums, **more)
 
 
 def _tensors_of(model):
