@@ -13,7 +13,7 @@ from keras_bert_kit.models import (
     BertTokenClassifier,
 )
 from keras_bert_kit.pretrained.assign import variables_of
-from keras_bert_kit.pretrained.check import HEADS
+from keras_bert_kit.pretrained.heads import HEADS
 from keras_bert_kit.pretrained.shapes import shapes_of
 
 CONFIG = BertConfig(

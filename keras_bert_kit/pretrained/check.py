@@ -7,20 +7,11 @@ import math
 from typing import NamedTuple
 
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.heads import HEADS, ON_POOLED_OUTPUT
 from keras_bert_kit.pretrained.names import rows_for
 from keras_bert_kit.pretrained.rows import their_shape
 from keras_bert_kit.pretrained.shapes import shapes_of
 
-HEADS = (
-    "pooler",
-    "masked_lm",
-    "next_sentence",
-    "classifier",
-    "token_classifier",
-    "question_answering",
-    "multiple_choice",
-)
-_ON_POOLED_OUTPUT = {"next_sentence", "classifier", "multiple_choice"}
 _FLOATS = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 _BYTES = _FLOATS | {"int64": 8, "uint64": 8, "int32": 4, "uint32": 4, "int16": 2, "uint16": 2}  # of others: 1
 
@@ -142,7 +133,7 @@ def _chosen_heads(read, path, asked):
             f"The heads asked for must be in the source. Received: {path}, without {', '.join(absent)}. "
             f"There are: {', '.join(read.heads) or 'none'}. Ask for those, or make a new head on the encoder."
         )
-    pooler = {"pooler"} if _ON_POOLED_OUTPUT & set(asked) else set()
+    pooler = {"pooler"} if ON_POOLED_OUTPUT & set(asked) else set()
     return [head for head in read.heads if head in pooler | set(asked)]
 
 
