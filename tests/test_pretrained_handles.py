@@ -344,6 +344,9 @@ def test_of_weights_in_several_forms_one_is_fetched():
         "pytorch_model.bin",
         "2_Dense/pytorch_model.bin",
     ]
+    hub = ["saved_model.pb", "keras_metadata.pb", "variables/variables.index", "assets/vocab.txt"]
+    assert sorted(wanted_files([*hub, "README.md"])) == sorted(hub)
+    assert wanted_files(["tf_model.h5", "saved_model/1/saved_model.pb", "bert_model.ckpt.index"]) == ["tf_model.h5"]
     assert wanted_files(["../x.json", "/etc/x.json", "a/../../vocab.txt"]) == []
 
 

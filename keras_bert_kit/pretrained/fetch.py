@@ -1,9 +1,10 @@
 """Fetches the files of a handle into an empty folder. What comes is looked at by the readers, like any file.
 
 Kaggle and Hugging Face have clients of their own, kagglehub and huggingface_hub, which know how to log in. TF-Hub's
-protocol is one HTTP request (https://www.tensorflow.org/hub/hosting), made here: tensorflow_hub 0.16.1, the last one,
-cannot be imported where setuptools is 82 or younger than that, waits for ever for a server that is silent, and unpacks
-without a limit what it receives. Here the archive is kept as a file, and goes through `archive.py` when it is complete.
+protocol is one HTTP request (https://www.tensorflow.org/hub/hosting), made here. tensorflow_hub 0.16.1, the last one,
+cannot be imported beside today's setuptools (84, without pkg_resources), waits for ever for a server that is silent,
+and unpacks without a limit while it receives. Here the archive is kept as a file until it is complete, and goes through
+`archive.py`.
 """
 
 import fnmatch
@@ -27,9 +28,9 @@ _SILENT_SECONDS = 60  # how long a server may say nothing
 _LARGEST_BYTES = 8 << 30  # BERT-large with the moments of Adam has 4 GB
 _BLOCK_BYTES = 1 << 20
 # Of a repository on Hugging Face: what readers look for, and of the weights in a folder the first kind that is there.
-_SIDE_FILES = ("*.json", "*.txt", "saved_model.pb", "*_metadata.pb", "variables.*", "checkpoint", "*.ckpt*")
+_SIDE_FILES = ("*.json", "*.txt", "saved_model.pb", "keras_metadata.pb", "variables/variables.*", "checkpoint")
+_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "tf_model.h5", "*.weights.h5", "*.ckpt*")
 _SECRETS = re.compile(r"(?<=//)[^/@\s]*@|[?]\S*")  # of URLs: user and password, and the query
-_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "tf_model.h5", "*.weights.h5")
 
 
 def fetch(handle, folder):
@@ -154,7 +155,7 @@ def wanted_files(names):
     """
     paths = [PurePosixPath(name) for name in names]
     paths = [path for path in paths if not path.is_absolute() and ".." not in path.parts]
-    wanted = [path for path in paths if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in _SIDE_FILES)]
+    wanted = [path for path in paths if any(fnmatch.fnmatchcase(str(path), pattern) for pattern in _SIDE_FILES)]
     for folder in dict.fromkeys(path.parent for path in paths):
         here = [path for path in paths if path.parent == folder]
         kinds = ([path for path in here if fnmatch.fnmatchcase(path.name, pattern)] for pattern in _WEIGHTS)
