@@ -143,11 +143,14 @@ def test_the_older_names_of_tf_models(tmp_path):
 def test_a_next_sentence_head_with_its_own_pooler_and_a_slot_are_left_out(tmp_path):
     head = tf.Module()
     head.logits = tf.Variable(tf.ones((16, 2)), name="predictions/transform/logits/kernel")
+    whole = tf.Module()  # as in a checkpoint of the whole BertPretrainerV2
+    whole.dense = tf.Variable(tf.ones((16, 16)), name="bert/next_sentence/pooler_dense/kernel")
     optimizer = tf.Module()
     optimizer.iterations = tf.Variable(3, dtype=tf.int64, name="iter")
-    write_tf_models_checkpoint(tmp_path, extra={"next_sentence": head, "optimizer": optimizer})
+    write_tf_models_checkpoint(tmp_path, extra={"next_sentence": head, "heads": whole, "optimizer": optimizer})
     left_out = load_pretrained(tmp_path).report.left_out
     assert "pooler of its own" in left_out["next_sentence/logits/.ATTRIBUTES/VARIABLE_VALUE"]
+    assert "pooler of its own" in left_out["heads/dense/.ATTRIBUTES/VARIABLE_VALUE"]
     assert "of the optimizer" in left_out["optimizer/iterations/.ATTRIBUTES/VARIABLE_VALUE"]
 
 

@@ -67,7 +67,8 @@ def source_of(arrays, config, tokenizer, notes, settings=()):
     """
     heads, left_out = usable_heads(TF_MODELS, arrays)
     left_out |= slots_among(arrays)
-    left_out |= {name: _OWN_POOLER for name in arrays if name.startswith("next_sentence")}
+    # By its key where the head hangs on the root of the checkpoint, by its name where it is inside of a model.
+    left_out |= {name: _OWN_POOLER for name in arrays if name.startswith("next_sentence") or "/next_sentence/" in name}
     left_out |= {name: "a setting, no weight" for name in settings if name in arrays}
     return Source(arrays, TF_MODELS, heads, config, tokenizer, notes, left_out, copies={})
 
