@@ -28,13 +28,12 @@ def require_equal_arrays(found, expected):
         np.testing.assert_array_equal(found[name], array)
 
 
-@pytest.mark.parametrize("heads", [(), ("mlm",), ("mlm", "nsp"), ("classifier",)])
+@pytest.mark.parametrize("heads", [(), ("mlm",), ("mlm", "nsp"), ("nsp",), ("classifier",), ("question_answering",)])
 def test_tensorflows_own_reader_finds_what_was_loaded(tmp_path, heads):
     tensors, _ = write_hf_folder(tmp_path / "hf", heads=heads, hidden_act="gelu_new", lowercase=False)
     bert = load_pretrained(tmp_path / "hf")
-    save_pretrained(
-        bert.classifier or bert.pretrainer or bert.encoder, tmp_path / "m", tokenizer=bert.tokenizer, format="tf1"
-    )
+    model = bert.classifier or bert.pretrainer or bert.next_sentence or bert.question_answering or bert.encoder
+    save_pretrained(model, tmp_path / "m", tokenizer=bert.tokenizer, format="tf1")
     names = {name: name.removeprefix("bert.") for name in tensors}
     expected = {google_name(short): google_array(short, tensors[name]) for name, short in names.items()}
     require_equal_arrays(arrays_in(tmp_path / "m/bert_model.ckpt"), expected)
