@@ -4,6 +4,7 @@ Such a SavedModel takes texts and has no weights. Its graph, which is looked at 
 tensorflow-text: `CaseFoldUTF8` is there if it lower-cases, and how long its outputs are stands in its signature.
 """
 
+import itertools
 from typing import NamedTuple
 
 from tensorflow.core.framework.types_pb2 import DT_INT32
@@ -70,8 +71,8 @@ def read_preprocessor(folder, reference):
         VocabularyError: The vocabulary is not one.
     """
     graphs = read_meta_graphs(folder)
-    ops = {node.op for graph in graphs for node in _nodes(graph)}
-    names = {file.filename for graph in graphs for file in graph.asset_file_def}
+    ops = {node.one("op") for graph in graphs for node in _nodes(graph)}
+    names = {file.one("filename") for graph in graphs for file in graph.each("asset_file_def")}
     if not any("wordpiece" in op.lower() or "FastBert" in op for op in ops) or len(names) != 1:
         raise CheckpointError(
             f"The preprocessing of a BERT must cut words into pieces of one vocabulary. Received: {folder}, with "
@@ -91,9 +92,13 @@ def read_preprocessor(folder, reference):
 
 def _require_known_steps(graphs, ops, folder):
     """Refuses graphs whose ids `reference="tf_hub"` would not give."""
-    limits = {node.attr["max_bytes_per_word"].i for graph in graphs for node in _nodes(graph) if node.op == _PIECES}
-    values = [node.attr["value"].tensor for graph in graphs for node in _nodes(graph) if node.op == "Const"]
-    keeps_unused = any(b"unused" in text for value in values for text in value.string_val)
+    limits, keeps_unused = set(), False
+    for node in (node for graph in graphs for node in _nodes(graph)):
+        if node.one("op") == _PIECES:
+            limits.add(node.entry("attr", "max_bytes_per_word").one("i"))
+        if node.one("op") == "Const":
+            texts = node.entry("attr", "value").one("tensor").each("string_val")
+            keeps_unused = keeps_unused or any(b"unused" in text for text in texts)
     odd = [op for op in (_WORDS, _PIECES) if op not in ops] + [op for op in (_LOWERS,) if op in ops]
     odd += [_NORMALIZES] if _NORMALIZES in ops and _FOLDS not in ops else []
     if odd or limits != {100} or keeps_unused:
@@ -106,17 +111,18 @@ def _require_known_steps(graphs, ops, folder):
 
 def _nodes(graph):
     """All nodes of a graph and of its functions."""
-    yield from graph.graph_def.node
-    for function in graph.graph_def.library.function:
-        yield from function.node_def
+    yield from graph.one("graph_def").each("node")
+    for function in graph.one("graph_def").one("library").each("function"):
+        yield from function.each("node_def")
 
 
 def _sequence_length(graphs):
     """The second dimension of what a signature returns."""
     for graph in graphs:
-        for signature in graph.signature_def.values():
-            for output in signature.outputs.values():
-                sizes = [dimension.size for dimension in output.tensor_shape.dim]
-                if output.dtype == DT_INT32 and len(sizes) == 2 and 3 <= sizes[1] <= 1 << 16:
+        for signature in graph.each("signature_def"):
+            for output in signature.one("value").each("outputs"):
+                shape = output.one("value").one("tensor_shape")
+                sizes = [dimension.one("size") for dimension in itertools.islice(shape.each("dim"), 3)]
+                if output.one("value").one("dtype") == DT_INT32 and len(sizes) == 2 and 3 <= sizes[1] <= 1 << 16:
                     return sizes[1]
     return _DEFAULT_LENGTH

@@ -1,34 +1,36 @@
 """Reads `saved_model.pb` as data: its graphs are looked at and never executed."""
 
+import itertools
 import math
 import re
 
 import numpy as np
 import tensorflow as tf
-from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf.meta_graph_pb2 import AssetFileDef
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.read_message import Message
 
 MODEL = "saved_model.pb"
 
 _ASSETS = "saved_model_assets"  # where TF1 keeps the list of assets
+_MOST_GRAPHS, _MOST_NODES = 8, 1 << 16  # that of a BERT of 24 layers has a tenth of them
 _SMALL = 16  # numbers in the largest constant that is looked at
 
 
 def read_meta_graphs(folder):
-    """Returns the list of `MetaGraphDef` in the SavedModel of a folder.
+    """Returns a list of `Message`, each a `MetaGraphDef` in the SavedModel of a folder.
 
     Raises:
         CheckpointError: The file is damaged.
     """
-    model = SavedModel()
-    try:
-        model.ParseFromString((folder / MODEL).read_bytes())
-    except DecodeError as error:
-        raise CheckpointError(f"{folder / MODEL} cannot be read: {error}. Fetch it again.") from None
-    return model.meta_graphs
+    path = folder / MODEL
+    model = Message(SavedModel, path.read_bytes(), path)
+    graphs = list(itertools.islice(model.each("meta_graphs"), _MOST_GRAPHS + 1))
+    if len(graphs) > _MOST_GRAPHS:
+        raise CheckpointError(f"{path} must hold at most {_MOST_GRAPHS} graphs. Received: more.")
+    return graphs
 
 
 def asset_file(folder, name):
@@ -51,60 +53,70 @@ def asset_file(folder, name):
 
 
 class Graph:
-    """What is looked up in the graph of a SavedModel.
+    """What is looked up in a graph of TF1.
 
     Args:
-        graph: `MetaGraphDef`.
+        graph: `Message` of a `MetaGraphDef`.
+        path: `pathlib.Path` of its file, for messages.
+
+    Raises:
+        CheckpointError: It has far more nodes than a BERT.
     """
 
-    def __init__(self, graph):
-        self._graph = graph
-        self._nodes = {node.name: node for node in graph.graph_def.node}
+    def __init__(self, graph, path):
+        self._graph, self._path = graph, path
+        nodes = list(itertools.islice(graph.one("graph_def").each("node"), _MOST_NODES + 1))
+        if len(nodes) > _MOST_NODES:
+            raise CheckpointError(f"A graph in {path} must have at most {_MOST_NODES} nodes. Received: more.")
+        self._nodes = {node.one("name"): node for node in nodes}
 
     def nodes_like(self, pattern):
-        """The nodes whose name, or what follows a / in it, matches a regular expression as a whole."""
+        """Yields the nodes whose name, or what follows a / in it, matches a regular expression as a whole.
+
+        Args:
+            pattern: str.
+
+        Returns:
+            Generator of triples of the name, the operation and the list of the names of the first inputs.
+        """
         matches = re.compile(f"(?:.*/)?{pattern}").fullmatch
-        return [node for name, node in self._nodes.items() if matches(name)]
+        for name, node in self._nodes.items():
+            if matches(name):
+                yield name, node.one("op"), list(itertools.islice(node.each("input"), _SMALL))
 
     def output(self, signature, key):
         """The name of a tensor that a signature returns, or an empty string."""
-        signatures = self._graph.signature_def
-        outputs = signatures[signature].outputs if signature in signatures else {}
-        return outputs[key].name if key in outputs else ""
+        return self._graph.entry("signature_def", signature).entry("outputs", key).one("name")
 
     def constant(self, name):
         """The value of a tensor if it is a small constant of numbers, else None."""
         node = self._nodes.get(name.split(":")[0])
-        if node is None or node.op != "Const":
+        if node is None or node.one("op") != "Const":
             return None
-        tensor = node.attr["value"].tensor
+        tensor = node.entry("attr", "value").one("tensor").whole()
         if math.prod(dimension.size for dimension in tensor.tensor_shape.dim) not in range(1, _SMALL + 1):
             return None
         try:
             value = tf.make_ndarray(tensor)
         except (TypeError, ValueError) as error:
-            raise CheckpointError(f"The constant {node.name} of the graph must be readable: {error}.") from None
-        return value if np.issubdtype(value.dtype, np.number) or value.dtype == bool else None
+            raise CheckpointError(f"{self._path} cannot be read: the constant {name}: {error}.") from None
+        return value if value.dtype.kind in "biuf" else None
 
     def vector(self, name):
         """The numbers of a vector as far as they are constants: a list of numbers and None."""
         node = self._nodes.get(name.split(":")[0])
-        if node is not None and node.op == "Pack":
-            values = [self.constant(part) for part in node.input]
-            return [None if value is None else value.item() for value in values if value is None or value.size == 1]
+        if node is not None and node.one("op") == "Pack":
+            values = [self.constant(part) for part in itertools.islice(node.each("input"), _SMALL)]
+            return [value.item() if value is not None and value.size == 1 else None for value in values]
         value = self.constant(name)
-        return [] if value is None else value.reshape(-1).tolist()
+        return [] if value is None else np.ravel(value).tolist()
 
     def asset_behind(self, signature, key):
         """The name of the file whose path a signature returns, or None."""
-        tensor, assets = self.output(signature, key), list(self._graph.asset_file_def)
-        collections = self._graph.collection_def
-        for packed in collections[_ASSETS].any_list.value if _ASSETS in collections else ():
-            asset = AssetFileDef()
-            try:
-                packed.Unpack(asset)
-            except DecodeError as error:
-                raise CheckpointError(f"The list of assets in {MODEL} cannot be read: {error}.") from None
-            assets.append(asset)
-        names = [asset.filename for asset in assets if tensor and asset.tensor_info.name == tensor]
-        return names[0] if names else None
+        tensor = self.output(signature, key)
+        packed = self._graph.entry("collection_def", _ASSETS).one("any_list").each("value")
+        listed = (Message(AssetFileDef, one.one("value"), self._path) for one in packed)
+        for asset in itertools.chain(self._graph.each("asset_file_def"), listed):
+            if tensor and asset.one("tensor_info").one("name") == tensor:
+                return asset.one("filename")
+        return None

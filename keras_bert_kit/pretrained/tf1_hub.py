@@ -6,6 +6,7 @@ number of attention heads in the shape that queries are brought into, the vocabu
 `tokenization_info`. Source: https://github.com/tensorflow/hub, native_module.py and saved_model_lib.py.
 """
 
+import itertools
 import re
 
 from keras_bert_kit.config import BertConfig
@@ -39,7 +40,7 @@ def read(folder):
         VocabularyError: The vocabulary is not one.
     """
     arrays = NamedArrays(CheckpointFile(folder / "variables" / "variables"), tf1_hub_name)
-    graph = Graph(_graph_to_use(read_meta_graphs(folder), folder))
+    graph = Graph(_graph_to_use(read_meta_graphs(folder), folder), folder / MODEL)
     config, notes = _config_of(arrays, graph)
     tokenizer = None
     if vocabulary := graph.asset_behind("tokenization_info", "vocab_file"):
@@ -58,10 +59,10 @@ def read(folder):
 
 def _graph_to_use(graphs, folder):
     """The graph that is not for training."""
-    for graph in graphs:
-        if "train" not in graph.meta_info_def.tags:
+    tags = [list(itertools.islice(graph.one("meta_info_def").each("tags"), 9)) for graph in graphs]
+    for graph, of_graph in zip(graphs, tags, strict=True):
+        if "train" not in of_graph:
             return graph
-    tags = [list(graph.meta_info_def.tags) for graph in graphs]
     raise CheckpointError(f"{folder / MODEL} must hold a graph without the tag train. Received: tags {tags}.")
 
 
@@ -97,8 +98,8 @@ def _config_of(arrays, graph):
 def _num_heads_of(graph, hidden_size):
     """From the shape (batch, sequence, heads, head size) that queries, keys and values are brought into."""
     found = set()
-    for node in graph.nodes_like(r"bert/encoder/layer_0/attention/self/Reshape(_\d+)?"):
-        shape = graph.vector(node.input[1]) if node.op == "Reshape" and len(node.input) == 2 else []
+    for _, op, inputs in graph.nodes_like(r"bert/encoder/layer_0/attention/self/Reshape(_\d+)?"):
+        shape = graph.vector(inputs[1]) if op == "Reshape" and len(inputs) == 2 else []
         if len(shape) == 4 and None not in shape[2:] and shape[2] * shape[3] == hidden_size:
             found.add(int(shape[2]))
     if len(found) == 1:
@@ -115,7 +116,7 @@ def _num_heads_of(graph, hidden_size):
 
 def _activation_of(graph):
     """From the operations of the layer between the two dense layers of a block."""
-    ops = {node.op for node in graph.nodes_like(r"bert/encoder/layer_0/intermediate/dense/.*")}
+    ops = {op for _, op, _ in graph.nodes_like(r"bert/encoder/layer_0/intermediate/dense/.*")}
     found = {_ACTIVATIONS[op] for op in ops & _ACTIVATIONS.keys()}
     if found == {"tanh"} and "Pow" in ops:
         found = {"gelu_tanh"}
@@ -128,8 +129,8 @@ def _activation_of(graph):
 
 
 def _epsilon_of(graph):
-    nodes = graph.nodes_like(r"bert/.*LayerNorm/batchnorm/add/y")
-    found = {f"{float(value):.6g}" for node in nodes if (value := graph.constant(node.name)) is not None}
+    values = [graph.constant(name) for name, _, _ in graph.nodes_like(r"bert/.*LayerNorm/batchnorm/add/y")]
+    found = {f"{value.item():.6g}" for value in values if value is not None and value.size == 1}
     if len(found) > 1:
         raise CheckpointError(f"All layers must have one epsilon of LayerNorm. Received: {', '.join(sorted(found))}.")
     if found:

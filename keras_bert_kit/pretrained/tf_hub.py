@@ -7,6 +7,7 @@ parsed as data, for the name of the vocabulary among the assets. What Keras wrot
 """
 
 import dataclasses
+import itertools
 import re
 
 from keras_bert_kit.config import BertConfig
@@ -22,6 +23,7 @@ METADATA = "keras_metadata.pb"
 FILES = f"{MODEL}, variables/ and assets/"
 
 _LOWERCASE = "do_lower_case"
+_ASSETS = ("vocab_file", "kit_file")
 # TF-Models registers its activations under "Text"; its "gelu" is the tanh form.
 _ACTIVATIONS = {"Text>gelu": "gelu_tanh", "gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"}
 _NUMBERS = {
@@ -106,10 +108,17 @@ def _assets_of(folder):
     """The files that the SavedModel has as attributes: {name of the attribute: path}."""
     assets = {}
     for graph in read_meta_graphs(folder):
-        nodes, files = graph.object_graph_def.nodes, graph.asset_file_def
-        for child in nodes[0].children if nodes else ():
-            if child.local_name in ("vocab_file", "kit_file") and 0 <= child.node_id < len(nodes):
-                number = nodes[child.node_id].asset.asset_file_def_index
-                name = files[number].filename if 0 <= number < len(files) else ""
-                assets[child.local_name] = asset_file(folder, name)
+        nodes = list(itertools.islice(graph.one("object_graph_def").each("nodes"), 1))
+        children = nodes[0].each("children") if nodes else ()
+        numbers = {name: child.one("node_id") for child in children if (name := child.one("local_name")) in _ASSETS}
+        for name, number in numbers.items():
+            node = _numbered(graph.one("object_graph_def").each("nodes"), number)
+            number = node.one("asset").one("asset_file_def_index") if node else -1
+            file = _numbered(graph.each("asset_file_def"), number)
+            assets[name] = asset_file(folder, file.one("filename") if file else "")
     return assets
+
+
+def _numbered(messages, number):
+    """The message of that number, or None."""
+    return next(itertools.islice(messages, number, None), None) if number >= 0 else None
