@@ -6,7 +6,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.errors import CheckpointError, KitError
 from keras_bert_kit.files import sha256_of
 from keras_bert_kit.pretrained.assign import assign, read_arrays, variables_of
 from keras_bert_kit.pretrained.build import Pretrained, models_for
@@ -104,10 +104,20 @@ def _examined(source, sha256=None, **options):
         sha256 = None
     with located(source) as found, ThreadPoolExecutor(1) as pool:
         checksums = start_checksums(found, sha256, pool)  # known ones are compared before anything is believed
-        read = found.format.read(found.path)
+        read = _read(found)
         notes = [*found.notes, *read.notes, *_notes_on_vocabulary(read, found.path)]
         plan = plan_of(read, found.path, **options)
         yield found, read, plan, lambda: _report_of(source, found, read, plan, notes, checksums())
+
+
+def _read(found):
+    """What the format reads. Errors name the source, also those of parts that know of no file."""
+    try:
+        return found.format.read(found.path)
+    except KitError as error:
+        if str(found.path) in str(error):
+            raise
+        raise type(error)(f"{found.path}: {error}") from None
 
 
 def _report_of(source, found, read, plan, notes, checksums):
