@@ -16,7 +16,7 @@ class BertTokenClassifier(ModelWithEncoder):
     at. Give -100, the label that Hugging Face's data carries too, to other tokens that have no class: [CLS], [SEP],
     and the pieces of a word after its first. Metrics do not know -100: give
     `sample_weight=(labels != -100)` and `weighted_metrics=["accuracy"]` to leave those tokens out of them. In a
-    training loop of your own, the mask is `input_mask`.
+    training loop of your own, the mask is `input_mask`. On several replicas `fit` takes the mean of their means.
 
     Args:
         encoder: `BertEncoder`, with or without a pooler, which is not used. It is shared, not copied: training the
