@@ -1,6 +1,7 @@
 """Models of keras-hub in memory, to ours and back: equal outputs. Needs keras-hub, so these run with `-m peers`."""
 
 import dataclasses
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from keras_bert_kit.config import BertConfig
 from keras_bert_kit.models import BertEncoder
 from keras_bert_kit.pretrained.keras_hub_models import from_keras_hub, to_keras_hub
 
-pytestmark = pytest.mark.peers
+peers = pytest.mark.peers
 
 IDS = np.array([[2, 20, 21, 22, 3, 0, 0], [2, 30, 31, 32, 33, 34, 3]])
 OURS = {"input_word_ids": IDS, "input_mask": (IDS != 0).astype("int32"), "input_type_ids": (IDS > 31).astype("int32")}
@@ -50,6 +51,7 @@ def require_equal_outputs(encoder, backbone):
         np.testing.assert_allclose(ours[key], theirs[key], atol=1e-5)
 
 
+@peers
 def test_a_backbone_to_ours_and_back(keras_hub):
     backbone = backbone_of(keras_hub)
     tokenizer = keras_hub.models.BertTokenizer(VOCABULARY, lowercase=True)
@@ -64,6 +66,7 @@ def test_a_backbone_to_ours_and_back(keras_hub):
     assert from_keras_hub(backbone).tokenizer is None
 
 
+@peers
 def test_an_encoder_to_keras_hub_and_back(keras_hub):
     encoder = BertEncoder(CONFIG)
     backbone = to_keras_hub(encoder)
@@ -74,6 +77,7 @@ def test_an_encoder_to_keras_hub_and_back(keras_hub):
     assert dataclasses.replace(back.config, initializer_range=0.3) == CONFIG
 
 
+@peers
 def test_a_task_brings_its_head_and_tokenizer(keras_hub):
     preprocessor = keras_hub.models.BertTextClassifierPreprocessor(
         keras_hub.models.BertTokenizer(VOCABULARY, lowercase=False), sequence_length=8
@@ -84,6 +88,7 @@ def test_a_task_brings_its_head_and_tokenizer(keras_hub):
     assert bert.classifier.num_classes == 3 and not bert.tokenizer.lowercase
 
 
+@peers
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -97,6 +102,13 @@ def test_what_a_backbone_cannot_hold_is_refused(keras_hub, change, message):
         to_keras_hub(BertEncoder(dataclasses.replace(CONFIG, **change)))
 
 
+@peers
 def test_an_encoder_without_pooler_is_refused(keras_hub):
     with pytest.raises(ValueError, match="Received: a pooler: False, not True"):
         to_keras_hub(BertEncoder(CONFIG, add_pooler=False))
+
+
+def test_what_to_install_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "keras_hub", None)
+    with pytest.raises(ImportError, match=r"to_keras_hub needs keras-hub. Run: pip install 'keras_bert_kit.keras-hub"):
+        to_keras_hub(BertEncoder(CONFIG))

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from fake_checkpoints import google_array, google_name, write_google_folder
+from fake_tf1_hub import Module
 from fake_weights import VOCABULARY, write_hf_folder
+from reference import Reference
 
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
@@ -42,6 +44,23 @@ def test_tensorflows_own_reader_finds_what_was_loaded(tmp_path, heads):
     assert again.tokenizer.vocabulary == bert.tokenizer.vocabulary and not again.tokenizer.lowercase
     config = json.loads((tmp_path / "m/bert_config.json").read_text(encoding="utf-8"))
     assert config["hidden_act"] == "gelu" and "layer_norm_eps" not in config  # what Google's code reads as tanh, 1e-12
+
+
+def test_a_graph_of_tf1_restores_it(tmp_path):
+    tensors, config = write_google_folder(tmp_path / "in")
+    bert = load_pretrained(tmp_path / "in")
+    save_pretrained(bert.pretrainer, tmp_path / "out", tokenizer=bert.tokenizer, format="tf1")
+    prefix, ids = str(tmp_path / "out/bert_model.ckpt"), np.array([[2, 20, 31, 3, 0]])
+    zeros = {name: array * 0 for name, array in arrays_in(prefix).items()}
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        signature = Module(zeros, "", config, None, True).signatures()["mlm"]
+        tf.compat.v1.train.Saver().restore(session, prefix)
+        fed = {"input_ids": ids, "input_mask": ids != 0, "segment_ids": ids > 30, "mlm_positions": [[1, 4]]}
+        logits = session.run(
+            signature.outputs["mlm_logits"].name, {signature.inputs[name].name: fed[name] for name in fed}
+        )
+    expected = Reference(tensors, config)(ids, ids != 0, (ids > 30).astype("int32"), [[1, 4]])
+    np.testing.assert_allclose(logits, expected["mlm_logits"], atol=1e-5)
 
 
 def test_a_checkpoint_of_the_original_bert_is_the_same_after_being_written_back(tmp_path):

@@ -57,8 +57,8 @@ def to_keras_hub(encoder):
         ValueError: The encoder is of a kind that a BertBackbone cannot be.
     """
     import h5py
-    import keras_hub
 
+    keras_hub = _keras_hub()
     config = encoder.config
     found = {
         "a pooler": (encoder.add_pooler, True),
@@ -80,3 +80,11 @@ def to_keras_hub(encoder):
                 file[keras_hub_path(name)] = array
         backbone.load_weights(path)
     return backbone
+
+
+def _keras_hub():
+    try:
+        import keras_hub
+    except ImportError as error:
+        raise ImportError("to_keras_hub needs keras-hub. Run: pip install 'keras_bert_kit[keras-hub]'") from error
+    return keras_hub
