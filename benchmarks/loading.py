@@ -6,7 +6,8 @@
 Writes the weights of a BERT-base, random ones, in every format that can be read, into a temporary folder. Each load
 runs in a process of its own, whose imports are done before the clock starts; the formats take turns, and the median
 counts. Files are in the page cache, so this is the time of the program and not of the disk. `--peer-python` names an
-environment with PyTorch and Transformers, whose `BertModel.from_pretrained` reads the same safetensors file.
+environment with PyTorch and Transformers, whose `BertModel.from_pretrained` reads the same safetensors file; ours
+makes the tokenizer and the checksum of the file as well.
 
 * seconds: until `load_pretrained` or `from_pretrained` returns.
 * in use: until, after that, every weight was read once. Transformers maps its file and reads nothing of it before that.
@@ -27,7 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 BASELINE = "safetensors"  # the format that the others are compared with
-TRANSFORMERS = "safetensors, Transformers"
+WITH_TOKENIZER = "model = BertModel.from_pretrained(sys.argv[1]), BertTokenizerFast.from_pretrained(sys.argv[1])"
 
 # Run in a fresh process with the folder as argument. `imports`, `load` and `weights` are what differs.
 MEASURE = """
@@ -58,7 +59,7 @@ OURS = {
     "weights": "model.weights",
 }
 THEIRS = {
-    "imports": "import transformers\ntransformers.logging.set_verbosity_error()\nfrom transformers import BertModel",
+    "imports": "from transformers import BertModel, BertTokenizerFast, logging\nlogging.set_verbosity_error()",
     "load": "model = BertModel.from_pretrained(sys.argv[1])",
     "read": "weight.sum()",
     "weights": "model.parameters()",
@@ -152,7 +153,9 @@ def main():
         folders, weight_bytes = write_all(Path(folder), arguments.layers)
         loads = {name: (sys.executable, MEASURE.format(**OURS), path) for name, path in folders.items()}
         if arguments.peer_python:
-            loads[TRANSFORMERS] = (arguments.peer_python, MEASURE.format(**THEIRS), folders[BASELINE])
+            with_tokenizer = THEIRS | {"load": WITH_TOKENIZER, "weights": "model[0].parameters()"}
+            for name, peer in (("BertModel", THEIRS), ("BertModel and BertTokenizerFast", with_tokenizer)):
+                loads[f"safetensors, {name}"] = (arguments.peer_python, MEASURE.format(**peer), folders[BASELINE])
         runs = {name: [] for name in loads}
         for _ in range(arguments.repeats):
             for name, load in loads.items():
