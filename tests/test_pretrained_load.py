@@ -146,7 +146,7 @@ def test_what_headers_show_is_refused_before_a_model_is_made(tmp_path, monkeypat
         load_pretrained(tmp_path)
 
 
-def test_numbers_too_large_for_their_squares_are_finite(tmp_path):
+def test_numbers_too_large_for_their_sum_are_finite(tmp_path):
     write_hf_folder(tmp_path, heads=())
     change_tensors(tmp_path, lambda tensors: tensors["pooler.dense.bias"].fill(-3e38))
     assert load_pretrained(tmp_path).encoder.pooler.dense.bias[0] == np.float32(-3e38)

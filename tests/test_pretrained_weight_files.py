@@ -174,6 +174,15 @@ def test_shards_load_as_one_file_does(tmp_path):
     assert list(bert.report.sha256) == [INDEX, "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
 
 
+def test_a_small_file_cannot_hold_a_large_model(tmp_path):
+    array = np.ones(1000, "float32")
+    write_torch(tmp_path / TORCH, {name: Raw("0", array) for name in "ab"})
+    assert len(PickleFile(tmp_path / TORCH)) == 2
+    write_torch(tmp_path / TORCH, {name: Raw("0", array) for name in "abc"})
+    with pytest.raises(CheckpointError, match="of 12000 bytes, are views of the same numbers"):
+        PickleFile(tmp_path / TORCH)
+
+
 def test_shards_of_pytorch_load_too(tmp_path):
     tensors, _ = write_hf_folder(tmp_path)
     expected = load_pretrained(tmp_path)

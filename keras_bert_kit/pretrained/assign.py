@@ -109,10 +109,9 @@ def _read(arrays, row, copies_of, faults):
 
 
 def _count_not_finite(array):
-    numbers = array.reshape(-1)
     with np.errstate(all="ignore"):
-        square_sum = np.dot(numbers, numbers)
-    if np.isfinite(square_sum):  # then every number is; if it is not, the squares may only have been too large
+        total = array.sum()
+    if np.isfinite(total):  # then every number is; if it is not, the sum may only have been too large
         return 0
     return int(array.size - np.count_nonzero(np.isfinite(array)))
 

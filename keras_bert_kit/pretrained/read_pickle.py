@@ -74,6 +74,7 @@ class PickleFile(Mapping):
             self._tensors = dict(dict.items(state))
             for name, tensor in self._tensors.items():
                 self._require_tensor(name, tensor)
+            self._require_few_views()
         except _FAULTS as error:
             raise self._refused(error) from None
 
@@ -88,6 +89,12 @@ class PickleFile(Mapping):
         held = self._sizes[tensor.storage.key] // tensor.storage.numbers.itemsize
         if count > held or (count and last >= held):
             raise ValueError(f"{name!r} is larger than its {held} numbers: {tensor.size}")
+
+    def _require_few_views(self):
+        """Tied weights are views of one storage; with a thousand views, a small file would fill a large memory."""
+        numbers = sum(math.prod(tensor.size) * tensor.storage.numbers.itemsize for tensor in self._tensors.values())
+        if numbers > 2 * sum(self._sizes.values()):
+            raise ValueError(f"its tensors, of {numbers} bytes, are views of the same numbers")
 
     def __getitem__(self, name):
         tensor = self._tensors[name]
