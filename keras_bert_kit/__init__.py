@@ -19,7 +19,7 @@ from keras_bert_kit.layers import SinusoidalPositionEncoding, TokenAndPositionEm
 from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
 from keras_bert_kit.models import BertMultipleChoice, BertNextSentence, BertQuestionAnswering, BertTokenClassifier
 from keras_bert_kit.models import add_tokens
-from keras_bert_kit.pretrained import load_pretrained, save_pretrained
+from keras_bert_kit.pretrained import load_preprocessor, load_pretrained, save_pretrained
 from keras_bert_kit.training import create_optimizer
 from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier
 from keras_bert_kit.serving import Predictor, export_for_serving

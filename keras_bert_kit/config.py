@@ -79,6 +79,7 @@ _REQUIRED_VALUES = {
     "pruned_heads": {},
     "embedding_size": None,
 }
+_MOST_KEYS = 1000  # those of the largest configuration are about a hundred
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,16 +133,16 @@ class BertConfig:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.type in (int, int | None) and (type(value) is not int or value < 1):
-                faults.append(f"{field.name} must be a positive integer. Received: {field.name}={value!r}.")
+                faults.append(f"{field.name} must be a positive integer. Received: {field.name}={value!r:.80}.")
             if field.type is float and (type(value) not in (int, float) or not 0 <= value < 1):
-                faults.append(f"{field.name} must be a number from 0 to below 1. Received: {field.name}={value!r}.")
+                faults.append(f"{field.name} must be a number from 0 to below 1. Received: {field.name}={value!r:.80}.")
         if self.hidden_act == "gelu":
             faults.append(
                 "hidden_act must say which GELU. Received: hidden_act='gelu'. Use 'gelu_tanh' for weights of Google or "
                 "TF-Models, 'gelu_erf' for weights of Hugging Face."
             )
         elif self.hidden_act not in ACTIVATIONS:
-            faults.append(f"hidden_act must be one of {', '.join(ACTIVATIONS)}. Received: {self.hidden_act!r}.")
+            faults.append(f"hidden_act must be one of {', '.join(ACTIVATIONS)}. Received: {self.hidden_act!r:.80}.")
         if not faults and self.hidden_size % self.num_attention_heads:
             faults.append(
                 "hidden_size must be a multiple of num_attention_heads. Received: "
@@ -201,7 +202,7 @@ class BertConfig:
             values = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise ConfigError(f"A configuration file must exist. Received: {str(path)!r}.") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{path} must hold JSON in UTF-8. Received: {error}.") from None
         if not isinstance(values, dict):
             raise ConfigError(f"{path} must hold one JSON object. Received: a {type(values).__name__}.")
@@ -222,20 +223,23 @@ class BertConfig:
         """
         known = {field.name for field in dataclasses.fields(cls)}
         faults = []
+        if len(values) > _MOST_KEYS:
+            raise ConfigError(f"The configuration is not one of a BERT. Received: {len(values)} keys.")
         for key, value in values.items():
             if key in _REQUIRED_VALUES:
                 if value not in (_REQUIRED_VALUES[key], None):
-                    faults.append(f"{key} must be {_REQUIRED_VALUES[key]!r} in a BERT. Received: {value!r}.")
+                    faults.append(f"{key} must be {_REQUIRED_VALUES[key]!r} in a BERT. Received: {value!r:.80}.")
             elif key not in known | _IGNORED_KEYS:
                 near = difflib.get_close_matches(key, known, n=1)
-                faults.append(f"unknown key {key!r}" + (f"; did you mean {near[0]!r}?" if near else "."))
+                faults.append(f"unknown key {key!r:.80}" + (f"; did you mean {near[0]!r}?" if near else "."))
         if "vocab_size" not in values:
             faults.append("vocab_size is missing.")
         if faults:
             raise ConfigError("The configuration is not one of a BERT:\n  " + "\n  ".join(faults))
         fields = {key: value for key, value in values.items() if key in known}
         names = _HUGGING_FACE_ACTIVATIONS if wrote_by_hugging_face(values) else _GOOGLE_ACTIVATIONS
-        fields["hidden_act"] = names.get(values.get("hidden_act", "gelu"), values.get("hidden_act"))
+        act = values.get("hidden_act", "gelu")
+        fields["hidden_act"] = names.get(act, act) if isinstance(act, str) else act
         return cls(**fields)
 
     def to_dict(self):

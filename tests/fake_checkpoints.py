@@ -45,6 +45,7 @@ def save_arrays(prefix, arrays):
 
 def google_name(name):
     """Google's name of a tensor, from Hugging Face's."""
+    name = name.replace("qa_outputs.", "cls.squad.output_").replace("squad.output_weight", "squad.output_weights")
     name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
     name = re.sub(r"_embeddings\.weight$", "_embeddings", name)
     name = name.replace("predictions.bias", "predictions.output_bias").replace("encoder.layer.", "encoder.layer_")
@@ -56,8 +57,9 @@ def google_name(name):
 
 def google_array(name, array):
     """Google's array: dense kernels are (inputs, outputs), those of the last layers (outputs, inputs)."""
+    last = name.startswith(("classifier", "qa_outputs", "cls.seq_relationship"))
     dense = name.endswith(".weight") and array.ndim == 2 and "embeddings" not in name
-    return array.T.copy() if dense and not name.startswith(("classifier", "cls.seq_relationship")) else array
+    return array.T.copy() if dense and not last else array
 
 
 def write_tf_models_checkpoint(path, *, name_of=lambda name: name, extra=None):

@@ -27,9 +27,9 @@ _PRESET_NAMES = {
 }
 
 
-def write_preset(folder, class_name="BertBackbone"):
+def write_preset(folder, class_name="BertBackbone", **config):
     """Writes a preset with a classifier; returns the tensors under Hugging Face's names and their config."""
-    tensors, config = fake_bert(("classifier",))
+    tensors, config = fake_bert(("classifier",), **config)
     heads = config["num_attention_heads"]
     (folder / "assets/tokenizer").mkdir(parents=True)
     text = "".join(f"{token}\n" for token in VOCABULARY)
@@ -66,16 +66,15 @@ def write_preset(folder, class_name="BertBackbone"):
     return tensors, config
 
 
-def write_tf_h5(path, tensors):
-    """Writes tensors with a classifier, under Hugging Face's names, as TFBertForSequenceClassification saved them."""
+def write_tf_h5(path, tensors, head="sequence_classification"):
+    """Writes tensors under Hugging Face's names as the TFBert class of one head saved them."""
     with h5py.File(path, "w") as file:
         for name, array in tensors.items():
             dense = array.ndim == 2 and "embeddings" not in name
             ending = "kernel" if dense else "embeddings" if "_embeddings." in name else "gamma"
             place = name.removesuffix(".weight") + f".{ending}" if name.endswith(".weight") else name
-            place = place.replace("LayerNorm.bias", "LayerNorm.beta").replace("encoder.layer.", "encoder.layer_._")
-            layer = "classifier" if name.startswith("classifier") else "bert"
-            place = f"{layer}/tf_bert_for_sequence_classification/{place.replace('.', '/')}".replace(
-                "layer_/_", "layer_._"
-            )
-            file[f"{place}:0"] = array.T if dense else array
+            place = place.replace("LayerNorm.bias", "LayerNorm.beta").replace("cls.", "nsp___cls.").replace(".", "/")
+            place = place.replace("encoder/layer/", "encoder/layer_._")
+            first = place.split("/")[0]
+            layer = first if first in ("classifier", "qa_outputs", "nsp___cls") else "bert"
+            file[f"{layer}/tf_bert_for_{head}/{place}:0"] = array.T if dense else array

@@ -40,7 +40,11 @@ ARCHITECTURES = {
     (): "BertModel",
     ("mlm",): "BertForMaskedLM",
     ("mlm", "nsp"): "BertForPreTraining",
+    ("nsp",): "BertForNextSentencePrediction",
     ("classifier",): "BertForSequenceClassification",
+    ("token_classifier",): "BertForTokenClassification",
+    ("question_answering",): "BertForQuestionAnswering",
+    ("multiple_choice",): "BertForMultipleChoice",
 }
 
 
@@ -62,10 +66,10 @@ def write_hf_folder(
 
     Args:
         path: folder to write, made if absent.
-        heads: of "mlm", "nsp", "classifier"; `()` is a bare encoder.
-        num_labels: rows of the classifier. `class_names`: its names for `id2label`; None writes LABEL_0, LABEL_1, ….
+        heads: a key of ARCHITECTURES; `()` is a bare encoder.
+        num_labels: rows of a classifier. `class_names`: its names for `id2label`; None writes LABEL_0, LABEL_1, ….
         prefix: before encoder names; None means "bert." with heads and "" without, as Transformers writes them.
-        pooler: whether there is a pooler (Transformers' BertForMaskedLM has none).
+        pooler: whether there is a pooler (Transformers' classes that work on tokens have none today, and once had one).
         old_names: LayerNorm "gamma" and "beta" and the int64 buffer `embeddings.position_ids`, as in the oldest files.
         vocabulary: list of tokens; its length is `vocab_size` unless `config` says otherwise.
         lowercase: `do_lower_case` of tokenizer_config.json.
@@ -77,7 +81,7 @@ def write_hf_folder(
     """
     heads = tuple(heads)
     config = {"architectures": [ARCHITECTURES[heads]], **CONFIG, "vocab_size": len(vocabulary), **config}
-    if "classifier" in heads:
+    if "classifier" in heads or "token_classifier" in heads:
         names = class_names or [f"LABEL_{number}" for number in range(num_labels)]
         config["id2label"] = {str(number): name for number, name in enumerate(names)}
         config["label2id"] = {name: number for number, name in enumerate(names)}
@@ -151,8 +155,12 @@ def tensor_shapes(config, heads, prefix, pooler, num_labels):
         shapes["cls.predictions.bias"] = (vocab,)
     if "nsp" in heads:
         shapes |= dense_shapes("cls.seq_relationship", hidden, 2)
-    if "classifier" in heads:
+    if "classifier" in heads or "token_classifier" in heads:
         shapes |= dense_shapes("classifier", hidden, num_labels)
+    if "multiple_choice" in heads:
+        shapes |= dense_shapes("classifier", hidden, 1)
+    if "question_answering" in heads:
+        shapes |= dense_shapes("qa_outputs", hidden, 2)
     return shapes
 
 

@@ -102,7 +102,7 @@ def test_a_configuration_far_larger_than_the_weights_is_refused_before_a_model_i
     write_google_folder(tmp_path)
     config = json.loads((tmp_path / "bert_config.json").read_text(encoding="utf-8"))
     (tmp_path / "bert_config.json").write_text(json.dumps(config | {"vocab_size": 10**12}), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="must be of one size.*configuration of about 16000000"):
+    with pytest.raises(CheckpointError, match=r"word_embeddings: expected shape \(1000000000000, 16\)"):
         load_pretrained(tmp_path)
 
 
@@ -143,11 +143,14 @@ def test_the_older_names_of_tf_models(tmp_path):
 def test_a_next_sentence_head_with_its_own_pooler_and_a_slot_are_left_out(tmp_path):
     head = tf.Module()
     head.logits = tf.Variable(tf.ones((16, 2)), name="predictions/transform/logits/kernel")
+    whole = tf.Module()  # as in a checkpoint of the whole BertPretrainerV2
+    whole.dense = tf.Variable(tf.ones((16, 16)), name="bert/next_sentence/pooler_dense/kernel")
     optimizer = tf.Module()
     optimizer.iterations = tf.Variable(3, dtype=tf.int64, name="iter")
-    write_tf_models_checkpoint(tmp_path, extra={"next_sentence": head, "optimizer": optimizer})
+    write_tf_models_checkpoint(tmp_path, extra={"next_sentence": head, "heads": whole, "optimizer": optimizer})
     left_out = load_pretrained(tmp_path).report.left_out
     assert "pooler of its own" in left_out["next_sentence/logits/.ATTRIBUTES/VARIABLE_VALUE"]
+    assert "pooler of its own" in left_out["heads/dense/.ATTRIBUTES/VARIABLE_VALUE"]
     assert "of the optimizer" in left_out["optimizer/iterations/.ATTRIBUTES/VARIABLE_VALUE"]
 
 
@@ -171,7 +174,7 @@ def test_a_saved_model_equals_numpy_and_its_graph_is_not_run(tmp_path, lowercase
 def test_the_vocabulary_of_a_saved_model_must_lie_in_its_assets(tmp_path):
     write_saved_model(tmp_path)
     (tmp_path / "assets/words.txt").rename(tmp_path / "words.txt")
-    with pytest.raises(CheckpointError, match="The vocabulary must be a file in .*assets. Received: 'words.txt'"):
+    with pytest.raises(CheckpointError, match="vocabulary, must be a file in .*assets. Received: 'words.txt'"):
         load_pretrained(tmp_path)
     model = (tmp_path / "saved_model.pb").read_bytes()
     (tmp_path / "saved_model.pb").write_bytes(model.replace(b"words.txt", b"../w.txt/"))
@@ -229,14 +232,14 @@ def test_what_a_saved_model_says_of_itself(shared, tmp_path):
 
 
 def test_saved_models_that_are_no_encoder_are_refused(shared, tmp_path):
-    with pytest.raises(CheckpointError, match="must hold the tensors of a BERT encoder.*Preprocessors"):
+    with pytest.raises(CheckpointError, match="must be given weights.*Give it to load_preprocessor"):
         load_pretrained(shared / "fixtures/hub/preprocess_v3")
     (tmp_path / "variables").mkdir()
     (tmp_path / "saved_model.pb").write_bytes(b"")
     with pytest.raises(CheckpointError, match="Missing: variables/variables.index"):
         load_pretrained(tmp_path)
     save_arrays(tmp_path / "variables/variables", {"module/bert/pooler/dense/bias": np.ones(3, "float32")})
-    with pytest.raises(CheckpointError, match="one of TF2, with an object graph. Received: .*a module of TF1"):
+    with pytest.raises(CheckpointError, match="must hold a graph without the tag train. Received: tags"):
         load_pretrained(tmp_path)
 
 

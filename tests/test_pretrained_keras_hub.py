@@ -44,6 +44,14 @@ def test_presets_of_other_models_and_incomplete_ones_are_refused(tmp_path):
         load_pretrained(tmp_path / "m")
 
 
+def test_a_backbone_that_was_saved_alone_has_no_tokenizer(tmp_path):
+    write_preset(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "assets/tokenizer/vocabulary.txt").unlink()
+    bert = load_pretrained(tmp_path)
+    assert bert.tokenizer is None and "no vocabulary in the source: there is no tokenizer" in bert.report.notes
+
+
 def golden_of(folder):
     golden = np.load(folder / "goldens.npz")
     keys = {"input_word_ids": "input_ids", "input_mask": "attention_mask", "input_type_ids": "token_type_ids"}

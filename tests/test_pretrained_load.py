@@ -12,7 +12,7 @@ from reference import Reference
 from safetensors.numpy import load_file, save_file
 
 from keras_bert_kit.errors import CheckpointError, ConfigError, VocabularyError
-from keras_bert_kit.pretrained import load_pretrained
+from keras_bert_kit.pretrained import inspect_pretrained, load_pretrained
 
 IDS = np.array([[2, 20, 21, 22, 3, 0, 0], [2, 30, 31, 32, 33, 34, 3]])
 INPUTS = {"input_word_ids": IDS, "input_mask": (IDS != 0).astype("int32"), "input_type_ids": (IDS > 31).astype("int32")}
@@ -85,7 +85,7 @@ def test_a_stored_decoder_must_be_the_word_table(tmp_path):
     change_tensors(tmp_path, lambda tensors: tensors.update({name: tensors[table].copy()}))
     assert load_pretrained(tmp_path).report.left_out == {name: "the word table once more (tied)"}
     change_tensors(tmp_path, lambda tensors: tensors.update({name: tensors[table] + 1}))
-    with pytest.raises(CheckpointError, match=f"{name}: must equal embeddings.word_embeddings.weight.*they differ"):
+    with pytest.raises(CheckpointError, match=f"{name}: must equal {table}.*they differ"):
         load_pretrained(tmp_path)
 
 
@@ -107,8 +107,8 @@ def test_a_source_without_pooler_gives_an_encoder_without_or_a_new_one_if_asked_
     new = load_pretrained(tmp_path, allow_missing=["pooler"])
     assert "pooled_output" in new.encoder(INPUTS)
     assert any("a new, random one" in note for note in new.report.notes)
-    with pytest.raises(ValueError, match="allow_missing may hold 'pooler' only. Received: .'encoder'"):
-        load_pretrained(tmp_path, allow_missing=["encoder"])
+    assert new.report.random == ("pooler.dense.weight", "pooler.dense.bias")
+    assert np.std(new.encoder.pooler.dense.kernel) > 0.01
 
 
 def test_all_faults_come_in_one_error_and_nothing_is_silent(tmp_path):
@@ -135,20 +135,93 @@ def test_all_faults_come_in_one_error_and_nothing_is_silent(tmp_path):
     assert "nothing was assigned" in str(error.value)
 
 
-def test_nothing_is_assigned_when_one_tensor_does_not_fit(tmp_path):
-    from keras_bert_kit.pretrained.assign import assign, variables_of
-    from keras_bert_kit.pretrained.names import HUGGING_FACE, rows_for
+def test_what_headers_show_is_refused_before_a_model_is_made(tmp_path, monkeypatch):
+    write_hf_folder(tmp_path, heads=())
+    change_tensors(tmp_path, lambda tensors: tensors.pop("pooler.dense.bias") is None)
+    monkeypatch.setattr("keras_bert_kit.pretrained.load.models_for", None)
+    with pytest.raises(CheckpointError, match="pooler.dense.bias: missing"):
+        load_pretrained(tmp_path)
+    change_config(tmp_path, num_hidden_layers=10**9)
+    with pytest.raises(CheckpointError, match="num_hidden_layers=1000000000 of the configuration: there are 38 tens"):
+        load_pretrained(tmp_path)
 
-    tensors, _ = write_hf_folder(tmp_path, heads=())
-    encoder = load_pretrained(tmp_path).encoder
-    before = [weight.numpy() for weight in encoder.weights]
-    arrays = {name: array + 1 for name, array in tensors.items()}
-    arrays["encoder.layer.1.output.dense.bias"][3] = np.inf
-    rows = rows_for(HUGGING_FACE, ["encoder", "pooler"], 2)
-    with pytest.raises(CheckpointError, match="1 of 16 numbers are not finite"):
-        assign(arrays, rows, variables_of(encoder), left_out=(), copies={}, source="memory")
-    for weight, old in zip(encoder.weights, before, strict=True):
-        np.testing.assert_array_equal(weight, old)
+
+def test_numbers_too_large_for_their_sum_are_finite(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    change_tensors(tmp_path, lambda tensors: tensors["pooler.dense.bias"].fill(-3e38))
+    assert load_pretrained(tmp_path).encoder.pooler.dense.bias[0] == np.float32(-3e38)
+    change_tensors(tmp_path, lambda tensors: tensors.update({"pooler.dense.bias": np.full(16, 1e39)}))
+    with pytest.raises(CheckpointError, match="pooler.dense.bias: 16 of 16 numbers are not finite"):
+        load_pretrained(tmp_path)
+
+
+def test_tensors_may_be_missing_by_name_and_start_random(tmp_path):
+    tensors, _ = write_hf_folder(tmp_path, heads=(), initializer_range=0.01)
+    names = ["encoder.layer.0.attention.self.key.weight", "encoder.layer.1.attention.output.LayerNorm.weight"]
+    names += ["encoder.layer.1.output.dense.bias", "embeddings.position_embeddings.weight"]
+    change_tensors(tmp_path, lambda tensors: {name: array for name, array in tensors.items() if name not in names})
+    with pytest.raises(CheckpointError) as error:
+        load_pretrained(tmp_path, allow_missing=names[:-1])
+    assert f"{names[-1]}: missing" in str(error.value) and names[0] not in str(error.value)
+    bert = load_pretrained(tmp_path, allow_missing=names)
+    assert set(bert.report.random) == set(names) and names[0] not in bert.report.assigned
+    assert "random      " in str(bert.report)
+    query, key, value = np.split(np.asarray(bert.encoder.blocks[0].attention.qkv.kernel), 3, axis=-1)
+    assert 0.005 < key.std() < 0.015 and np.abs(key).max() <= 0.02
+    np.testing.assert_array_equal(query.T, tensors["encoder.layer.0.attention.self.query.weight"])
+    np.testing.assert_array_equal(value.T, tensors["encoder.layer.0.attention.self.value.weight"])
+    assert 0.005 < np.std(bert.encoder.embeddings.position_embeddings) < 0.015
+    assert np.all(bert.encoder.blocks[1].attention_norm.gamma == 1)
+    assert np.all(bert.encoder.blocks[1].output_dense.bias == 0)
+
+
+def test_tensors_may_be_unused_by_name(tmp_path):
+    write_hf_folder(tmp_path)
+    change_tensors(tmp_path, lambda tensors: tensors.update({"bert.extra": np.ones(3, "int8"), "b": np.ones(1)}))
+    with pytest.raises(CheckpointError, match="bert.extra: not known, would be unused"):
+        load_pretrained(tmp_path, allow_unused=["b"])
+    report = load_pretrained(tmp_path, allow_unused=["b", "bert.extra"]).report
+    assert report.left_out == dict.fromkeys(["b", "bert.extra"], "not known; allow_unused names it")
+
+
+def test_names_that_are_allowed_for_nothing_are_refused(tmp_path):
+    write_hf_folder(tmp_path)
+    with pytest.raises(CheckpointError) as error:
+        load_pretrained(tmp_path, allow_missing=["pooler", "poler"], allow_unused=["bert.pooler.dense.bias"])
+    assert "poler: in allow_missing, and not missing" in str(error.value)
+    assert "bert.pooler.dense.bias: in allow_unused, and not unused" in str(error.value)
+    with pytest.raises(ValueError, match="allow_missing must be a list of names. Received: 'pooler'"):
+        load_pretrained(tmp_path, allow_missing="pooler")
+
+
+def test_heads_asked_for_are_loaded_alone(tmp_path):
+    write_hf_folder(tmp_path)
+    bert = load_pretrained(tmp_path, heads=("masked_lm",))
+    assert bert.report.heads == ("masked_lm",) and not bert.encoder.add_pooler and not bert.pretrainer.next_sentence
+    reasons = set(bert.report.left_out.values())
+    assert reasons == {"not asked for"} and "bert.pooler.dense.bias" in bert.report.left_out
+    assert load_pretrained(tmp_path, heads=["next_sentence"]).report.heads == ("pooler", "next_sentence")
+    assert load_pretrained(tmp_path, heads=()).report.heads == ()
+
+
+def test_heads_asked_for_must_be_there(tmp_path):
+    write_hf_folder(tmp_path)
+    with pytest.raises(CheckpointError, match="without classifier. There are: pooler, masked_lm, next_sentence"):
+        load_pretrained(tmp_path, heads=("masked_lm", "classifier"))
+    with pytest.raises(ValueError, match="heads must be .* Received: heads='masked_lm'"):
+        load_pretrained(tmp_path, heads="masked_lm")
+    with pytest.raises(ValueError, match="heads must be some of pooler, masked_lm.* Received: heads=.'mlm'"):
+        load_pretrained(tmp_path, heads=["mlm"])
+
+
+def test_inspecting_says_the_same_and_reads_no_numbers(tmp_path, monkeypatch):
+    write_hf_folder(tmp_path, old_names=True)
+    loaded = load_pretrained(tmp_path).report
+    monkeypatch.setattr("keras_bert_kit.pretrained.read_safetensors.read_into", None)
+    monkeypatch.setattr("keras_bert_kit.pretrained.load.models_for", None)
+    assert inspect_pretrained(tmp_path) == loaded
+    sizes = [array.nbytes for array in load_file(tmp_path / "model.safetensors").values()]
+    assert loaded.tensor_bytes == sum(sizes) and f"{sum(sizes):,} bytes" in str(loaded)
 
 
 @pytest.mark.parametrize(

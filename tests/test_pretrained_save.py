@@ -60,6 +60,23 @@ def test_googles_choices_of_the_tokenizer_are_kept(tmp_path):
     assert loaded(["the [MASK] marketable"]).to_list() == tokenizer(["the [MASK] marketable"]).to_list()
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lowercase": "no"}, "kit.json: lowercase must be true or false. Received: 'no'"),
+        ({"strip_accents": 2}, "kit.json: strip_accents must be true or false"),
+        ({"special_tokens_in_text": []}, "kit.json: special_tokens_in_text must be true or false"),
+    ],
+)
+def test_settings_of_the_tokenizer_in_kit_json_are_checked(tmp_path, settings, message):
+    model, tokenizer = classifier_and_tokenizer()
+    save_pretrained(model, tmp_path / "m", tokenizer=tokenizer)
+    kit = json.loads((tmp_path / "m/kit.json").read_text(encoding="utf-8"))
+    (tmp_path / "m/kit.json").write_text(json.dumps(kit | {"tokenizer": settings}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=message):
+        load_pretrained(tmp_path / "m")
+
+
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"])
 def test_a_file_that_was_changed_later_is_noticed(tmp_path, name):
     model, tokenizer = classifier_and_tokenizer()
@@ -82,9 +99,9 @@ def test_an_existing_folder_is_not_overwritten(tmp_path):
 
 def test_wrong_arguments_are_refused_before_anything_is_written(tmp_path):
     model, tokenizer = classifier_and_tokenizer()
-    with pytest.raises(ValueError, match="format must be one of hf. Received: format='zip'"):
+    with pytest.raises(ValueError, match="format must be one of hf, tf1, tf-hub. Received: format='zip'"):
         save_pretrained(model, tmp_path / "m", tokenizer=tokenizer, format="zip")
-    with pytest.raises(ValueError, match="must be a BertEncoder, BertClassifier or BertPretrainer.*a BertTokenizer"):
+    with pytest.raises(ValueError, match="must be a BertEncoder, or a model on one.*Received: a BertTokenizer"):
         save_pretrained(tokenizer, tmp_path / "m", tokenizer=tokenizer)
     with pytest.raises(ValueError, match="tokenizer must be a BertTokenizer. Received: a NoneType"):
         save_pretrained(model, tmp_path / "m", tokenizer=None)

@@ -85,14 +85,15 @@ def test_a_pickle_that_calls_something_is_refused_by_name_and_nothing_happens(tm
     [
         (b"cos\nsystem\n(S'true'\ntR.", "it names os.system"),
         (b"(S'true'\nios\nsystem\n.", "the instruction INST of the pickle is not allowed"),
-        (b"(cos\nsystem\nS'true'\no.", "the instruction OBJ"),
+        (b"(cos\nsystem\nS'true'\no.", "it names os.system"),
+        (b"\x80\x02(ccollections\nOrderedDict\no.", "the instruction OBJ"),
         (b"\x80\x02ccollections\nOrderedDict\n)\x81.", "the instruction NEWOBJ"),
         (b"\x80\x02\x82\x01.", "the instruction EXT1"),
-        (b"\x80\x02}r\xff\xff\xff\x7f.", "stores something at place 2147483647 after 2 instructions"),
+        (b"\x80\x02h\xff.", "255"),
         (b"\x80\x02X\xff\xff\xff\x7fabc.", "unicodestring"),
         (b"\x80\x02}", "pickle exhausted"),
         (b"\x80\x02K\x05.", "int"),
-        (b"\x80\x02}K\x01K\x02s.", "1 is a int"),
+        (b"\x80\x02}K\x01K\x02s.", "a name is a int"),
         (pickle.dumps({"epoch": 3}, protocol=2), "'epoch' is a int"),
         (pickle.dumps([1, 2], protocol=2), "list"),
         (b"", "pickle exhausted"),
@@ -171,6 +172,15 @@ def test_shards_load_as_one_file_does(tmp_path):
     bert = load_pretrained(tmp_path)
     require_equal(bert, expected)
     assert list(bert.report.sha256) == [INDEX, "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+
+
+def test_a_small_file_cannot_hold_a_large_model(tmp_path):
+    array = np.ones(1000, "float32")
+    write_torch(tmp_path / TORCH, {name: Raw("0", array) for name in "ab"})
+    assert len(PickleFile(tmp_path / TORCH)) == 2
+    write_torch(tmp_path / TORCH, {name: Raw("0", array) for name in "abc"})
+    with pytest.raises(CheckpointError, match="of 12000 bytes, are views of the same numbers"):
+        PickleFile(tmp_path / TORCH)
 
 
 def test_shards_of_pytorch_load_too(tmp_path):

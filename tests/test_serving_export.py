@@ -14,7 +14,7 @@ from fake_weights import VOCABULARY
 from serving_models import CLASS_NAMES, small_classifier, small_pack
 
 from keras_bert_kit.errors import ExportError
-from keras_bert_kit.models import BertClassifier
+from keras_bert_kit.models import BertClassifier, BertQuestionAnswering, BertTokenClassifier
 from keras_bert_kit.serving import check, export, export_for_serving
 from keras_bert_kit.text import BertPacker, BertTokenizer
 
@@ -256,12 +256,22 @@ def broken_weights():
     ("model", "pack", "message"),
     [
         (lambda: small_classifier().encoder, small_pack, "BertClassifier, with strings for class_names. Received: a B"),
+        (
+            lambda: BertTokenClassifier(small_classifier().encoder, 2),
+            small_pack,
+            "a BertTokenClassifier.*save_pretrained",
+        ),
+        (
+            lambda: BertQuestionAnswering(small_classifier().encoder),
+            small_pack,
+            "Received: a BertQuestionAnswering with",
+        ),
         (small_classifier, lambda: small_pack().tokenizer, "BertPacker of the training. Received: a BertTokenizer"),
         (small_classifier, lambda: small_pack(vocabulary=[*VOCABULARY, "x"]), f"{len(VOCABULARY)} rows. Use the vocab"),
         (lambda: small_classifier(max_position_embeddings=12), small_pack, "Received: 16 tokens, 12 rows"),
         (broken_weights, small_pack, r"one finite probability .* \d+ NaN"),
     ],
-    ids=["no classifier", "no packer", "vocabulary", "positions", "nan"],
+    ids=["no classifier", "of tokens", "of answers", "no packer", "vocabulary", "positions", "nan"],
 )
 def test_what_does_not_fit_is_refused(tmp_path, model, pack, message):
     with pytest.raises(ExportError, match=message):

@@ -1,6 +1,7 @@
 """`reference="tf_hub"`: the ids of TF-Hub's preprocessing SavedModels, which normalise in their own way."""
 
 import json
+import random
 import unicodedata
 
 import keras
@@ -154,3 +155,26 @@ def test_ids_of_the_saved_model_on_every_character(shared):
     for i in range(0, len(code_points), 20_000):
         texts = [f"a{chr(code)}b {chr(code)}" for code in code_points[i : i + 20_000]]
         np.testing.assert_array_equal(pack(texts)["input_word_ids"], theirs(tf.constant(texts))["input_word_ids"])
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_ids_of_tensorflow_texts_tokenizer(tmp_path, lowercase):
+    tensorflow_text = pytest.importorskip("tensorflow_text")
+    rng = random.Random(2)
+    code_points = [code for code in range(0x110000) if unicodedata.category(chr(code)) not in ("Cn", "Cs")]
+    letters = [chr(code) for code in code_points if code < 0x3000 and code % 2 and chr(code).isprintable()]
+    letters = [letter for letter in dict.fromkeys(letters) if letter.strip()]
+    vocabulary = [*SPECIALS, *letters, *(f"##{letter}" for letter in letters), "the", "##ing"]
+    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    theirs = tensorflow_text.BertTokenizer(str(tmp_path / "vocab.txt"), lower_case=lowercase, token_out_type=tf.int32)
+    ours = kbk.BertTokenizer(vocabulary, lowercase, reference="tf_hub")
+    parts = [
+        lambda: chr(rng.choice(code_points)),
+        lambda: rng.choice(letters),
+        lambda: rng.choice([" ", "the", "\xa0"]),
+    ]
+    texts = ["".join(rng.choice(parts)() for _ in range(rng.randrange(1, 30))) for _ in range(3000)]
+    expected = theirs.tokenize(texts).merge_dims(-2, -1).to_list()
+    for text, one, two in zip(texts, expected, ours(texts).to_list(), strict=True):
+        assert one == two, text

@@ -11,6 +11,10 @@ from keras_bert_kit.models.with_encoder import ModelWithEncoder
 class BertPretrainer(ModelWithEncoder):
     """Predicts masked words (MLM), and whether segment B followed segment A (NSP).
 
+    Train with `loss={"mlm_logits": loss, "nsp_logits": loss}`, where `loss` is
+    `SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100)`, on a dictionary with the same keys: the ids of
+    the masked words, -100 at positions that only fill up the batch; and 0 or 1 (`NextSentenceHead`).
+
     Args:
         encoder: `BertEncoder`. It is used, not copied; the masked-LM head shares its word table.
         next_sentence: bool, whether there is a next-sentence head; it needs an encoder with a pooler.
@@ -39,7 +43,7 @@ class BertPretrainer(ModelWithEncoder):
     def __init__(self, encoder, next_sentence=True, head_activation=None, head_epsilon=None, **kwargs):
         if next_sentence and not encoder.add_pooler:
             raise ValueError("next_sentence=True needs an encoder with a pooler. Received: add_pooler=False.")
-        super().__init__(encoder, needs_pooler=next_sentence, **kwargs)
+        super().__init__(encoder, needs_pooler=encoder.add_pooler, **kwargs)  # it is among the outputs
         self.next_sentence = next_sentence
         sizes, policy = encoder.config, self.dtype_policy
         self.masked_lm = MaskedLMHead(

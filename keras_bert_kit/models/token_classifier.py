@@ -1,6 +1,7 @@
 """`BertTokenClassifier`: an encoder with a dense layer on the output of every token, as for named entities."""
 
 import keras
+import tensorflow as tf
 
 from keras_bert_kit.models.with_encoder import ModelWithEncoder, checked_class_names
 
@@ -15,7 +16,7 @@ class BertTokenClassifier(ModelWithEncoder):
     at. Give -100, the label that Hugging Face's data carries too, to other tokens that have no class: [CLS], [SEP],
     and the pieces of a word after its first. Metrics do not know -100: give
     `sample_weight=(labels != -100)` and `weighted_metrics=["accuracy"]` to leave those tokens out of them. In a
-    training loop of your own, the mask is `input_mask`.
+    training loop of your own, the mask is `input_mask`. On several replicas `fit` takes the mean of their means.
 
     Args:
         encoder: `BertEncoder`, with or without a pooler, which is not used. It is shared, not copied: training the
@@ -47,8 +48,6 @@ class BertTokenClassifier(ModelWithEncoder):
         self.dropout = self.new_dropout(dropout_rate)
         self.dropout_rate = self.dropout.rate
         self.dense = self.new_dense(num_classes)
-        # A layer, since a plain cast would lose the padding mask.
-        self.in_float32 = keras.layers.Identity(dtype="float32", name="in_float32")
         self.build()
 
     def heads(self):
@@ -58,7 +57,11 @@ class BertTokenClassifier(ModelWithEncoder):
     def call(self, inputs, training=None):
         """See the class."""
         tokens = self.encoder(inputs, training=training)["sequence_output"]
-        return self.in_float32(self.dense(self.dropout(tokens, training=training)))  # (B, S, C)
+        return tf.cast(self.dense(self.dropout(tokens, training=training)), tf.float32)  # (B, S, C)
+
+    def compute_mask(self, inputs, *_):
+        """Returns the padding mask that Keras puts on the logits, bool (batch, sequence)."""
+        return keras.ops.not_equal(inputs["input_mask"], 0)  # not a function of tf: Keras gives it symbols, too
 
     def get_config(self):
         """Returns the constructor's arguments."""

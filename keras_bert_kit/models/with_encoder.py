@@ -10,10 +10,10 @@ class ModelWithEncoder(keras.Model):
 
     Args:
         encoder: `BertEncoder`. It is used, not copied: training the model trains it.
-        needs_pooler: bool, whether the head works on the pooled output.
+        needs_pooler: bool, whether the model uses the pooled output.
 
     Raises:
-        ValueError: The head needs a pooler, and the encoder has none.
+        ValueError: The model needs a pooler, and the encoder has none.
     """
 
     def __init__(self, encoder, needs_pooler, **kwargs):
@@ -25,6 +25,7 @@ class ModelWithEncoder(keras.Model):
                 "Load it with allow_missing=['pooler'] to start from a new one."
             )
         self.encoder = encoder
+        self.needs_pooler = needs_pooler
 
     def heads(self):
         """Returns a dictionary from the name of each head, as reports of loading spell it, to its layer."""
@@ -36,6 +37,20 @@ class ModelWithEncoder(keras.Model):
             if not layer.built:
                 layer.build((None, self.encoder.config.hidden_size))
         self.built = True
+
+    @property
+    def trainable_variables(self):
+        """As of any Keras model, without a pooler that is there and not used: no gradient would reach it."""
+        return self._without_unused_pooler(super().trainable_variables)
+
+    @property
+    def trainable_weights(self):
+        """The same."""
+        return self._without_unused_pooler(super().trainable_weights)
+
+    def _without_unused_pooler(self, variables):
+        unused = self.encoder.pooler.variables if self.encoder.pooler and not self.needs_pooler else []
+        return [variable for variable in variables if not any(variable is one for one in unused)]
 
     def new_dense(self, num_outputs):
         """Returns a dense layer for a head, with variables (hidden, outputs) and (outputs,)."""

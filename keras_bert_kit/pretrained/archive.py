@@ -18,7 +18,7 @@ _MEGABYTE = 1 << 20
 # Weights hardly shrink when they are compressed: float32 numbers that once were float16 by half. Text does, by more.
 _GROWTH, _SPARE_BYTES = 4, 64 * _MEGABYTE
 _LARGEST_HEADER_BYTES = _MEGABYTE
-_MOST_FILES = 10_000
+_MOST_FILES = 1000
 _SIDE_FILES = ("__MACOSX", ".DS_Store")  # and all that start with ._: what a Mac adds
 
 _FAULTS = (tarfile.TarError, zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError)
@@ -93,6 +93,8 @@ def _zip_members(path):
             mode = stat.S_IFMT(member.external_attr >> 16)
             if member.is_dir():
                 yield member.filename, "folder", None
+            elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                yield member.filename, "file compressed otherwise than zip programs do", None  # a bomb goes off at once
             elif mode in (0, stat.S_IFREG):
                 yield member.filename, "file", archive.open(member)
             else:

@@ -1,11 +1,12 @@
-"""From named arrays to our variables, with an account of both sides before anything changes."""
+"""From named arrays to our variables, and the numbers in them looked at on the way."""
 
 import collections
 
 import numpy as np
 
-from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.pretrained.rows import their_shape, to_ours
+from keras_bert_kit.layers.functions import initializer
+from keras_bert_kit.memory import as_tensor, copy_into, is_for_tensorflow, new_array
+from keras_bert_kit.pretrained.rows import part_of, part_shape, to_ours
 
 
 def variables_of(encoder, *models):
@@ -30,59 +31,98 @@ def variables_of(encoder, *models):
     return named
 
 
-def assign(arrays, rows, variables, *, left_out, copies, source, num_heads=None):
-    """Copies arrays into variables, all of them or none.
-
-    Every array is looked at before the first variable changes, and all faults are listed in one error: tensors that
-    are missing, unused, of another shape, not of floating-point numbers, or not finite.
+def read_arrays(arrays, plan, copies, config):
+    """Reads the tensors of a plan into arrays as our variables are, and looks at every number on the way.
 
     Args:
-        arrays: mapping from their names to NumPy arrays; read twice, so that no copy of all weights is held.
-        rows: list of `names.Row`, which together fill every variable.
-        variables: dictionary from our paths to `keras.Variable`.
-        left_out: names that are not used, for a reason that the caller reports.
+        arrays: `NamedArrays`.
+        plan: `check.Plan`. If something in it does not fit, numbers are looked at, and no array is kept.
         copies: dictionary from names that are left out as copies to the names that they must equal.
-        source: what is being read, for messages.
-        num_heads: int, attention heads, where rows split them.
+        config: `BertConfig`.
 
-    Raises:
-        CheckpointError: With every fault. Nothing was assigned.
+    Returns:
+        Pair of a dictionary from our paths to float32 arrays, and a list of faults: numbers that are not finite, and
+        copies that differ.
     """
-    rows_by_path = collections.defaultdict(list)
-    for row in rows:
+    copies_of, rows_by_path, faults = _copies_of(arrays, copies), collections.defaultdict(list), []
+    for row in [*plan.rows, *plan.missing]:
         rows_by_path[row.ours].append(row)
-    assert rows_by_path.keys() == variables.keys(), "names.py and the model's variables have come apart"
-
-    faults = [fault for row in rows for fault in _faults_of(arrays, row, variables[row.ours], num_heads)]
-    used = {row.theirs for row in rows}
-    faults += [f"{name}: not known, would be unused" for name in arrays if name not in used and name not in left_out]
-    for copy, original in copies.items():
-        if copy in arrays and original in arrays and not np.array_equal(arrays[copy], arrays[original]):
-            faults.append(f"{copy}: must equal {original}, since BERT ties them; they differ")
-    if faults:
-        raise CheckpointError(
-            f"The tensors of {source} must fit the model exactly. These do not; nothing was assigned:\n  "
-            + "\n  ".join(faults)
+    filled = {}
+    for path, rows in rows_by_path.items():
+        shape = plan.shapes[path]
+        parts = (
+            (row, _random_part(row, shape, config) if row in plan.missing else _read(arrays, row, copies_of, faults))
+            for row in rows
         )
+        array = _as_one(parts, shape)
+        if not plan.faults:
+            filled[path] = array
+    return filled, faults
+
+
+def assign(filled, variables):
+    """Fills all variables of a new model. Their memory becomes that of the arrays, so that nothing is there twice.
+
+    Args:
+        filled: dictionary from our paths to arrays, which is empty afterwards.
+        variables: dictionary from our paths to `keras.Variable`.
+    """
+    shapes = {path: tuple(variable.shape) for path, variable in variables.items()}
+    assert shapes == {path: array.shape for path, array in filled.items()}, "shapes.py is not as the models are"
     for path, variable in variables.items():
-        pieces = [to_ours(row, _float32(arrays[row.theirs]), tuple(variable.shape)) for row in rows_by_path[path]]
-        variable.assign(pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=-1))
+        variable.assign(as_tensor(filled.pop(path)))
 
 
-def _faults_of(arrays, row, variable, num_heads):
-    """What is wrong with one tensor: a list of no or one line."""
-    shape = their_shape(row, tuple(variable.shape), num_heads)
-    if row.theirs not in arrays:
-        return [f"{row.theirs}: missing, expected with shape {shape}"]
-    array = arrays[row.theirs]
-    if array.shape != shape:
-        return [f"{row.theirs}: expected shape {shape}, received {array.shape}"]
-    if not np.issubdtype(array.dtype, np.floating) and array.dtype.name != "bfloat16":
-        return [f"{row.theirs}: expected floating-point numbers, received {array.dtype}"]
-    if bad := int(array.size - np.count_nonzero(np.isfinite(_float32(array)))):
-        return [f"{row.theirs}: {bad} of {array.size} numbers are not finite (NaN or infinity)"]
-    return []
+def _as_one(parts, shape):
+    """The array of a variable from pairs of a row and the array of its tensor, one at a time in memory."""
+    whole = None
+    for row, array in parts:
+        ours = to_ours(row, array, shape)
+        if row.part is None and is_for_tensorflow(ours):
+            return ours
+        whole = new_array(shape) if whole is None else whole
+        copy_into(part_of(row, whole), ours)
+    return whole
 
 
-def _float32(array):
-    return array.astype(np.float32, copy=False)
+def _copies_of(arrays, copies):
+    """{name: names of those of its copies that are there}."""
+    found = collections.defaultdict(list)
+    for copy, original in copies.items():
+        if copy in arrays:
+            found[original].append(copy)
+    return found
+
+
+def _read(arrays, row, copies_of, faults):
+    """Reads a tensor, as float32, and lists what is wrong with its numbers or with copies of it."""
+    array, name = arrays[row.theirs], arrays.name_in_file(row.theirs)
+    for copy in copies_of[row.theirs]:
+        if not np.array_equal(array, arrays[copy]):
+            faults.append(f"{arrays.name_in_file(copy)}: must equal {name}, since BERT ties them; they differ")
+    if array.dtype != np.float32:
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinity, and is found below
+            array = array.astype(np.float32)
+    if bad := _count_not_finite(array):
+        faults.append(f"{name}: {bad} of {array.size} numbers are not finite (NaN or infinity)")
+    return array
+
+
+def _count_not_finite(array):
+    with np.errstate(all="ignore"):
+        total = array.sum()
+    if np.isfinite(total):  # then every number is; if it is not, the sum may only have been too large
+        return 0
+    return int(array.size - np.count_nonzero(np.isfinite(array)))
+
+
+def _random_part(row, shape, config):
+    """Start values of a tensor that the source lacks, as a new layer has them, in the shape of the tensor."""
+    shape = part_shape(row, shape)
+    if row.ours.endswith(("/bias", "/beta")):
+        start = np.zeros(shape, np.float32)
+    elif row.ours.endswith("/gamma"):
+        start = np.ones(shape, np.float32)
+    else:
+        start = np.asarray(initializer(config.initializer_range)(shape))
+    return np.transpose(start) if row.operation == "transpose" else start

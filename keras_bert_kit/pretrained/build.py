@@ -46,7 +46,7 @@ class Pretrained:
 
 
 def models_for(read, new_pooler, dtype):
-    """Makes the models for the heads of a `Source`, with random weights.
+    """Makes the models for the heads of a `Source`, to be filled: only heads and pooler start random.
 
     Args:
         read: `Source`.
@@ -56,7 +56,9 @@ def models_for(read, new_pooler, dtype):
     Returns:
         Pair of a `BertEncoder` and a dictionary from attributes of `Pretrained` to the models that share it.
     """
-    encoder = BertEncoder(read.config, add_pooler="pooler" in read.heads or new_pooler, dtype=dtype, name="bert")
+    encoder = BertEncoder(
+        read.config, add_pooler="pooler" in read.heads or new_pooler, dtype=dtype, empty=True, name="bert"
+    )
     names, rate, models = read.class_names, read.dropout_rate, {}
     if "masked_lm" in read.heads:
         models["pretrainer"] = BertPretrainer(

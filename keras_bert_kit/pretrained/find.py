@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bert_kit.errors import CheckpointError, KitError
-from keras_bert_kit.pretrained import google_tf1, hugging_face, keras_hub, tf_hub, tf_models
+from keras_bert_kit.pretrained import google_tf1, hugging_face, keras_hub, read_preprocessor, tf1_hub, tf_hub, tf_models
 from keras_bert_kit.pretrained.archive import is_archive, unpack
+from keras_bert_kit.pretrained.cache import fetched
+from keras_bert_kit.pretrained.handles import handle_of
 
 # In this order: a folder that holds two kinds is read as the first of them.
 FORMATS = {
     "Hugging Face": hugging_face,
     "keras-hub": keras_hub,
+    "TF-Hub preprocessing": read_preprocessor,
     "TF-Hub SavedModel": tf_hub,
+    "TF-Hub module of TF1": tf1_hub,
     "TF-Models checkpoint": tf_models,
     "original BERT": google_tf1,
 }
@@ -32,6 +36,7 @@ class Found(NamedTuple):
         weights: list of `pathlib.Path`, the files that hold the weights.
         format: the module of the format.
         notes: tuple of str for the report, on how it was found.
+        origin: str, the handle and its folder in the cache, or None for what lies in a path.
     """
 
     kind: str
@@ -39,21 +44,27 @@ class Found(NamedTuple):
     weights: list
     format: object
     notes: tuple = ()
+    origin: str | None = None
 
 
 @contextlib.contextmanager
-def located(path):
-    """Yields what was found at a path: a folder, or an archive of one, which is unpacked for the time of the block.
+def located(source):
+    """Yields what was found in a source: a folder, a handle, or an archive, unpacked for the time of the block.
 
     Args:
-        path: `pathlib.Path`.
+        source: str or `pathlib.Path`, a path or a handle (see `handles.py`).
 
     Returns:
         Context manager of a `Found`.
 
     Raises:
-        CheckpointError: See `find_source`; or the archive is refused, or holds no model or several.
+        CheckpointError: See `find_source`; the archive is refused, or holds no model or several; or the handle cannot
+            be fetched.
     """
+    path = Path(source)
+    if handle := handle_of(source):
+        yield _found_in_the_cache(handle)
+        return
     if not is_archive(path):
         yield find_source(path)
         return
@@ -66,6 +77,27 @@ def located(path):
             yield found._replace(kind=f"{found.kind}, in an archive", notes=tuple(notes))
         except KitError as error:  # the folder is gone when the message is read: it names the archive instead
             raise type(error)(str(error).replace(folder, str(path))) from None
+
+
+def _found_in_the_cache(handle):
+    folder = fetched(handle, check=_require_readable)
+    try:
+        found = _the_one_below(folder)
+    except KitError as error:
+        raise type(error)(
+            f"{error} This is the folder of {handle.text} in the cache. If it is damaged, delete it; the next load "
+            "fetches it again."
+        ) from None
+    return found._replace(origin=f"{handle.text}, in the cache at {folder}")
+
+
+def _require_readable(folder):
+    """Checks that a folder holds one model whose headers, configuration and vocabulary can be read."""
+    found = _the_one_below(folder)
+    if found.format is read_preprocessor:
+        read_preprocessor.read_preprocessor(found.path, "google")
+    else:
+        found.format.read(found.path)
 
 
 def _the_one_below(folder):
@@ -87,13 +119,13 @@ def _the_one_below(folder):
     if found:
         names = ", ".join(sorted(str(one.path.relative_to(folder)) for one in found))
         raise CheckpointError(
-            f"An archive must hold one model. Received: {names} in {folder}. Unpack it, and load one."
+            f"An archive or a handle must hold one model. Received: {names} in {folder}. Unpack it, and load one."
         )
     if faults:
         raise faults[0]
     files = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file()]
     inside = ", ".join(files[:12]) or "nothing"
-    raise CheckpointError(f"The archive {str(folder)!r} must hold a BERT. Found: {inside}. {kinds()}")
+    raise CheckpointError(f"{str(folder)!r} must hold a BERT. Found: {inside}. {kinds()}")
 
 
 def _found_in(folder):
@@ -129,4 +161,7 @@ def find_source(folder):
 def kinds():
     """Returns a sentence that lists the kinds of sources and their files."""
     formats = "; ".join(f"{name} ({module.FILES})" for name, module in FORMATS.items())
-    return f"What is read: {formats}; or a .tar.gz or .zip of one."
+    return (
+        f"What is read: {formats}; or a .tar.gz or .zip of one; or a handle of TF-Hub, Kaggle or Hugging Face "
+        "(hf://owner/name)."
+    )

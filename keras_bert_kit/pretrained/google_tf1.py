@@ -4,7 +4,8 @@ Source: https://github.com/google-research/bert.
 """
 
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.pretrained.heads import num_classes_of, numbered_classes, usable_heads
+from keras_bert_kit.pretrained.heads import num_classes_of, usable_heads
+from keras_bert_kit.pretrained.kit_file import KIT_FILE, class_names_in, read_kit_file
 from keras_bert_kit.pretrained.names import GOOGLE
 from keras_bert_kit.pretrained.read_checkpoint import (
     OBJECT_GRAPH,
@@ -13,7 +14,7 @@ from keras_bert_kit.pretrained.read_checkpoint import (
     find_checkpoint,
     slots_among,
 )
-from keras_bert_kit.pretrained.source import NamedArrays, Source, read_config, read_tokenizer
+from keras_bert_kit.pretrained.source import NamedArrays, Source, rate_in, read_config, read_tokenizer
 
 CONFIG, VOCABULARY = "bert_config.json", "vocab.txt"
 FILES = f"{CONFIG}, {VOCABULARY}, bert_model.ckpt.index and bert_model.ckpt.data-…"
@@ -48,14 +49,16 @@ def read(folder):
     """
     prefix, notes = find_checkpoint(folder)
     config, _, notes_on_config = read_config(folder / CONFIG)
-    tokenizer, note = read_tokenizer(folder / VOCABULARY)
+    kit, options = read_kit_file(folder / KIT_FILE)  # where the kit wrote the folder
+    tokenizer, note = read_tokenizer(folder / VOCABULARY, rows=config.vocab_size, **options)
     arrays = NamedArrays(CheckpointFile(prefix), str)
     heads, left_out = usable_heads(GOOGLE, arrays)
     left_out |= slots_among(arrays)
     class_names = []
     if "classifier" in heads:
-        class_names = numbered_classes(num_classes_of(GOOGLE, "classifier", arrays))
-        notes.append(f"{len(class_names)} classes called LABEL_0, …: such checkpoints do not name them")
+        num_classes = num_classes_of(GOOGLE, "classifier", arrays)
+        class_names, note_on_names = class_names_in(kit, num_classes, folder / KIT_FILE)
+        notes.append(note_on_names)
     return Source(
         arrays=arrays,
         table=GOOGLE,
@@ -66,6 +69,7 @@ def read(folder):
         left_out=left_out,
         copies={},
         class_names=class_names,
+        dropout_rate=rate_in(kit, "dropout_rate", folder / KIT_FILE),
     )
 
 

@@ -3,7 +3,16 @@
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained.names import heads_in
 
-_ON_POOLED_OUTPUT = {"next_sentence", "classifier", "multiple_choice"}
+HEADS = (
+    "pooler",
+    "masked_lm",
+    "next_sentence",
+    "classifier",
+    "token_classifier",
+    "question_answering",
+    "multiple_choice",
+)
+ON_POOLED_OUTPUT = {"next_sentence", "classifier", "multiple_choice"}
 _REGRESSION = "one number for each text or token (regression), which is no head that is loaded"
 
 
@@ -25,7 +34,7 @@ def usable_heads(table, arrays, groups=None):
             groups.remove(head)
             left_out |= {row.theirs: _REGRESSION for row in table[head] if row.theirs in arrays}
     # Without a pooler such a head is of no use: the tensors of the pooler are missing, and will be reported so.
-    if "pooler" not in groups and _ON_POOLED_OUTPUT & set(groups):
+    if "pooler" not in groups and ON_POOLED_OUTPUT & set(groups):
         groups.insert(0, "pooler")
     return groups, left_out
 

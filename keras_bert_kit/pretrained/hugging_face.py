@@ -7,6 +7,7 @@ this format too.
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained.heads import num_classes_of
 from keras_bert_kit.pretrained.hugging_face_heads import class_names_of, heads_of
+from keras_bert_kit.pretrained.kit_file import KIT_FILE, read_kit_file
 from keras_bert_kit.pretrained.names import (
     HUGGING_FACE,
     HUGGING_FACE_COPIES,
@@ -22,7 +23,7 @@ from keras_bert_kit.pretrained.read_shards import Shards, files_of
 from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
-    object_in,
+    flag_in,
     rate_in,
     read_config,
     read_json,
@@ -30,7 +31,6 @@ from keras_bert_kit.pretrained.source import (
 )
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocab.txt"
-KIT_FILE = "kit.json"  # what our own writer adds
 INDEX, H5 = ".index.json", "tf_model.h5"
 # In the order in which Transformers prefers them. One of them is read as a whole, never a mixture of two.
 READERS = {
@@ -59,9 +59,10 @@ def find(folder):
     if (folder / "modules.json").is_file():
         kind = "sentence-transformers folder"
         modules = read_json(folder / "modules.json")
-        modules = [module for module in modules if isinstance(module, dict)]
-        paths = [str(module.get("path")) for module in modules if str(module.get("type")).endswith("Transformer")]
-        if len(paths) != 1 or ".." in paths[0]:
+        modules = [module for module in modules if isinstance(module, dict)] if isinstance(modules, list) else []
+        paths = [module.get("path") for module in modules if str(module.get("type")).endswith("Transformer")]
+        # A folder in this one, or this one: its name is empty.
+        if len(paths) != 1 or not isinstance(paths[0], str) or set(paths[0]) & set("/\\:\0") or paths[0] == "..":
             raise CheckpointError(f"{folder / 'modules.json'} must name one Transformer. Received: {paths}.")
         folder = folder / paths[0]
     weights = _files_of_weights(folder)
@@ -99,7 +100,7 @@ def read(folder):
         VocabularyError: vocab.txt is not one.
     """
     config, values, notes = read_config(folder / CONFIG)
-    tokenizer, note = _tokenizer_of(folder)
+    tokenizer, note = _tokenizer_of(folder, config.vocab_size)
     weights, *others = _files_of_weights(folder)
     table, rename = (HUGGING_FACE_TF, hugging_face_tf_name) if weights == H5 else (HUGGING_FACE, todays_name)
     arrays = NamedArrays(READERS[weights](folder / weights), rename)
@@ -132,26 +133,15 @@ def _files_of_weights(folder):
     return [name for name in READERS if (folder / name).is_file()]
 
 
-def _tokenizer_of(folder):
+def _tokenizer_of(folder, rows):
     path = folder / "tokenizer_config.json"
     settings = read_json(path) if path.is_file() else {}
-    if settings.get("tokenize_chinese_chars") is False:
+    if flag_in(settings, "tokenize_chinese_chars", path) is False:
         raise CheckpointError(f"{path}: tokenize_chinese_chars=false is not supported. Received: false.")
-    lowercase = settings.get("do_lower_case")
-    return read_tokenizer(
-        folder / VOCABULARY,
-        lowercase=None if lowercase is None else bool(lowercase),
-        lowercase_from="do_lower_case in tokenizer_config.json",
-        strip_accents=settings.get("strip_accents"),
-        **_settings_of_ours(folder / KIT_FILE),
-    )
-
-
-def _settings_of_ours(path):
-    """What Hugging Face's settings of a tokenizer have no key for, where the kit wrote the folder."""
-    if not path.is_file():
-        return {}
-    settings = object_in(read_json(path), "tokenizer", path)
-    if unknown := settings.keys() - {"reference", "max_characters_per_word", "special_tokens_in_text"}:
-        raise CheckpointError(f"{path}: unknown settings of the tokenizer. Received: {', '.join(sorted(unknown))}.")
-    return settings
+    options = {
+        "lowercase": flag_in(settings, "do_lower_case", path),
+        "lowercase_from": "do_lower_case in tokenizer_config.json",
+        "strip_accents": flag_in(settings, "strip_accents", path),
+    }
+    _, options_of_ours = read_kit_file(folder / KIT_FILE)  # where the kit wrote the folder
+    return read_tokenizer(folder / VOCABULARY, rows=rows, **options | options_of_ours)

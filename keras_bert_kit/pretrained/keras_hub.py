@@ -14,6 +14,7 @@ from keras_bert_kit.pretrained.read_h5 import H5File
 from keras_bert_kit.pretrained.source import (
     NamedArrays,
     Source,
+    flag_in,
     object_in,
     rate_in,
     read_json,
@@ -30,7 +31,7 @@ TASK, TASK_WEIGHTS = "task.json", "task.weights.h5"
 FILES = f"{CONFIG}, {WEIGHTS}, {TOKENIZER} and {VOCABULARY}"
 
 # What keras-hub calls the fields of `BertConfig`.
-_FIELDS = {
+FIELDS = {
     "vocabulary_size": "vocab_size",
     "hidden_dim": "hidden_size",
     "num_layers": "num_hidden_layers",
@@ -40,6 +41,7 @@ _FIELDS = {
     "num_segments": "type_vocab_size",
 }
 # Not in any of its files: what keras-hub's code has.
+HIDDEN_ACT, EPSILON = "gelu_tanh", 1e-12
 _HEAD_ACTIVATION, _HEAD_EPSILON = "gelu_erf", 1e-5
 
 
@@ -57,7 +59,10 @@ def find(folder):
             f"A keras-hub preset must hold a BertBackbone. Received: {name!r} in {folder / CONFIG}. "
             "Open .keras files with keras.saving.load_model."
         )
-    if missing := [name for name in (TOKENIZER, VOCABULARY) if not (folder / name).is_file()]:
+    both = (TOKENIZER, VOCABULARY)  # or neither: a backbone that was saved alone
+    with_tokenizer = any((folder / name).is_file() for name in both)
+    needed = (*(both if with_tokenizer else ()), *((TASK_WEIGHTS,) if (folder / TASK).is_file() else ()))
+    if missing := [name for name in needed if not (folder / name).is_file()]:
         raise CheckpointError(f"The folder {str(folder)!r} must hold {FILES}. Missing: {', '.join(missing)}.")
     weights = [folder / name for name in (WEIGHTS, TASK_WEIGHTS) if (folder / name).is_file()]
     return "keras-hub preset", folder, weights
@@ -72,14 +77,11 @@ def read(folder):
         VocabularyError: The vocabulary is not one.
     """
     config, notes = _config_of(_settings_in(folder / CONFIG))
-    settings = _settings_in(folder / TOKENIZER)
-    tokenizer, note = read_tokenizer(
-        folder / VOCABULARY, settings.get("lowercase"), f"lowercase in {TOKENIZER}", settings.get("strip_accents")
-    )
+    tokenizer, notes_on_tokenizer = _tokenizer_of(folder, config)
     arrays = NamedArrays(_Files(folder), keras_hub_name)
     heads, left_out = usable_heads(KERAS_HUB, arrays)
     left_out |= {name: "of the optimizer, no weight" for name in arrays if name.startswith("task:optimizer/")}
-    notes, class_names, dropout_rate = [*notes, note], [], None
+    notes, class_names, dropout_rate = [*notes, *notes_on_tokenizer], [], None
     if "classifier" in heads:
         class_names = numbered_classes(num_classes_of(KERAS_HUB, "classifier", arrays))
         task = _settings_in(folder / TASK) if (folder / TASK).is_file() else {}
@@ -106,6 +108,21 @@ def read(folder):
     )
 
 
+def _tokenizer_of(folder, config):
+    """The tokenizer, or None where the preset has none, and notes."""
+    if not (folder / TOKENIZER).is_file():
+        return None, []
+    settings = _settings_in(folder / TOKENIZER)
+    tokenizer, note = read_tokenizer(
+        folder / VOCABULARY,
+        flag_in(settings, "lowercase", folder / TOKENIZER),
+        f"lowercase in {TOKENIZER}",
+        flag_in(settings, "strip_accents", folder / TOKENIZER),
+        rows=config.vocab_size,
+    )
+    return tokenizer, [note]
+
+
 def _settings_in(path):
     """The arguments of the constructor that a file of Keras says."""
     return object_in(read_json(path), "config", path)
@@ -113,20 +130,20 @@ def _settings_in(path):
 
 def _config_of(values):
     """A `BertConfig` from the constructor's arguments of a BertBackbone, and notes on what they do not say."""
-    fields = {ours: values[theirs] for theirs, ours in _FIELDS.items() if theirs in values}
-    if missing := _FIELDS.keys() - values.keys():
+    fields = {ours: values[theirs] for theirs, ours in FIELDS.items() if theirs in values}
+    if missing := FIELDS.keys() - values.keys():
         raise CheckpointError(f"{CONFIG} must say {', '.join(sorted(missing))}. Received: {', '.join(values)}.")
     dropout = values.get("dropout", 0.1)
     config = BertConfig(
         **fields,
-        hidden_act="gelu_tanh",
-        layer_norm_eps=1e-12,
+        hidden_act=HIDDEN_ACT,
+        layer_norm_eps=EPSILON,
         hidden_dropout_prob=dropout,
         attention_probs_dropout_prob=dropout,
     )
     return config, [
-        "hidden_act=gelu_tanh (by rule: the BertBackbone of keras-hub has the tanh form)",
-        "layer_norm_eps=1e-12 (by rule: the BertBackbone of keras-hub has no other)",
+        f"hidden_act={HIDDEN_ACT} (by rule: the BertBackbone of keras-hub has the tanh form)",
+        f"layer_norm_eps={EPSILON:g} (by rule: the BertBackbone of keras-hub has no other)",
     ]
 
 

@@ -1,26 +1,28 @@
-"""`load_pretrained`: read, rename, assign; and a report of what was done."""
+"""`load_pretrained` and `inspect_pretrained`: read, rename, check, assign; and a report of what was done."""
 
+import contextlib
+import dataclasses
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.errors import CheckpointError, KitError
 from keras_bert_kit.files import sha256_of
-from keras_bert_kit.pretrained.assign import assign, variables_of
+from keras_bert_kit.pretrained.assign import assign, read_arrays, variables_of
 from keras_bert_kit.pretrained.build import Pretrained, models_for
+from keras_bert_kit.pretrained.check import faults_error, plan_of, tensor_bytes_of
+from keras_bert_kit.pretrained.checksums import require_checksums, start_checksums
 from keras_bert_kit.pretrained.find import located
-from keras_bert_kit.pretrained.hugging_face import KIT_FILE
-from keras_bert_kit.pretrained.names import rows_for
 from keras_bert_kit.pretrained.report import LoadReport
-from keras_bert_kit.pretrained.source import object_in, read_json
-
-_SPARE_NUMBERS = 1 << 24  # 64 MB of float32: how much larger than its file a model may be before it is looked into
+from keras_bert_kit.pretrained.verify import require_runnable, verify_outputs
 
 
-def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
+def load_pretrained(source, *, heads=None, allow_missing=(), allow_unused=(), sha256=None, dtype=None, verify=False):
     """Loads pretrained weights, a tokenizer and the heads that are there, or says why not.
 
     Args:
-        source: path of a folder, or of a .tar.gz or .zip of one; what kind it is, is found by content:
+        source: path of a folder, or of a .tar.gz or .zip of one; or a handle of TF-Hub, Kaggle (`kaggle://…`) or
+            Hugging Face (`hf://owner/name`), which is fetched once. What kind it is, is found by content:
             * Hugging Face (config.json, vocab.txt and model.safetensors, in one file or in shards, pytorch_model.bin
               or tf_model.h5), for example one written by `save_pretrained`, or a sentence-transformers folder with a
               BERT in it;
@@ -28,114 +30,110 @@ def load_pretrained(source, *, allow_missing=(), sha256=None, dtype=None):
             * TF-Hub, a TF2 SavedModel of a BERT encoder, with or without `.mlm`;
             * TF-Models, an object checkpoint, perhaps with bert_config.json and vocab.txt;
             * keras-hub, a preset (config.json, tokenizer.json, model.weights.h5), perhaps with a task.
-        allow_missing: `("pooler",)` to start from a new, random pooler where the source has none. Default: then the
-            encoder has no pooler.
+        heads: tuple of the heads to load, of `pooler`, `masked_lm`, `next_sentence`, `classifier`,
+            `token_classifier`, `question_answering` and `multiple_choice`; the pooler goes along where a head needs
+            it. Default: all that are there.
+        allow_missing: names of tensors that the source may lack, as the error spells them; their variables start
+            random, and the report lists them. `"pooler"` stands for those of the pooler, if there is none; by default
+            the encoder then has none. Default: every variable must be filled.
+        allow_unused: names of tensors that may be left out, as the error spells them. Default: every tensor must be
+            used, or be left out by a rule that the report states.
         sha256: str, the checksum that the archive or the file of weights must have; where the weights lie in several
             files, a dictionary from file name to checksum. Default: not compared.
         dtype: str or dtype policy of the models, for example `"mixed_bfloat16"`. Default: Keras' global policy.
+        verify: bool, whether to run the source too and compare its outputs with ours: only for SavedModels of
+            TF-Hub, and only for those that you trust, since it executes their graph. By default no code of a source
+            is executed.
 
     Returns:
         `Pretrained`.
 
     Raises:
-        CheckpointError: Files are missing or damaged, or tensors do not fit; all faults in one message.
+        CheckpointError: Files are missing or damaged, tensors do not fit (all faults in one message), a head is not
+            there, or outputs differ from those of the source.
         ConfigError: config.json describes no BERT.
         VocabularyError: vocab.txt is not one.
+        ValueError: Unknown head; or `verify` for a source that holds no graph, or in half precision.
 
     Example:
 
     >>> bert = load_pretrained("all-MiniLM-L6-v2")
     >>> print(bert.report)
     """
-    if unknown := set(allow_missing) - {"pooler"}:
-        raise ValueError(f"allow_missing may hold 'pooler' only. Received: {sorted(unknown)}.")
-    path = Path(source)
-    if path.is_file() and isinstance(sha256, str):  # an archive: it is compared as it is, before it is opened
-        _require_sums(path.parent, {path.name: sha256}, {path.name: sha256_of(path)})
-        sha256 = None
-    with located(path) as found:
-        return _load(source, found, allow_missing, sha256, dtype)
-
-
-def _load(source, found, allow_missing, sha256, dtype):
-    checksums = _checked_sums(found, sha256)  # before anything in the files is believed
-    read = found.format.read(found.path)
-    _require_room(read, found.path)
-    notes = [*found.notes, *read.notes, *_notes_on_vocabulary(read, found.path)]
-
-    # Everything is made, then filled in one step that changes all variables or none.
-    new_pooler = "pooler" in allow_missing and "pooler" not in read.heads
-    encoder, models = models_for(read, new_pooler, dtype)
-    variables = variables_of(encoder, *models.values())
-    if new_pooler:
-        variables = {path: v for path, v in variables.items() if not path.startswith("encoder/pooler/")}
-    rows = rows_for(read.table, ["encoder", *read.heads], read.config.num_hidden_layers)
-    assign(
-        read.arrays,
-        rows,
-        variables,
-        left_out=read.left_out,
-        copies=read.copies,
-        source=found.path,
-        num_heads=read.config.num_attention_heads,
-    )
-
-    report = LoadReport(
-        source=str(source),
-        kind=found.kind,
-        config=read.config.to_dict(),
-        parameters=sum(variable.value.shape.num_elements() for variable in variables.values()),
-        heads=tuple(read.heads),
-        notes=(*notes, *_notes_on_pooler(read, new_pooler)),
-        assigned=tuple(read.arrays.name_in_file(row.theirs) for row in rows),
-        left_out={read.arrays.name_in_file(name): reason for name, reason in read.left_out.items()},
-        sha256=checksums,
-    )
+    options = {"heads": heads, "allow_missing": allow_missing, "allow_unused": allow_unused}
+    with _examined(source, sha256, **options) as (found, read, plan, report):
+        if verify:
+            require_runnable(found, dtype)
+        with ThreadPoolExecutor(1) as reader:  # files are read while the models are made, which takes as long
+            reading = reader.submit(read_arrays, read.arrays, plan, read.copies, read.config)
+            if not plan.faults:
+                encoder, models = models_for(dataclasses.replace(read, heads=list(plan.heads)), plan.new_pooler, dtype)
+        filled, faults = reading.result()
+        if plan.faults or faults:
+            raise faults_error(found.path, plan.faults + faults)
+        assign(filled, variables_of(encoder, *models.values()))
+        difference = verify_outputs(found, encoder, models.get("pretrainer")) if verify else None
+        report = dataclasses.replace(report(), verified=difference)
     return Pretrained(encoder, read.tokenizer, read.config, report, **models)
 
 
-def _require_room(read, path):
-    """Refuses a configuration that is far larger than the weights, before a model of that size is made."""
-    sizes = read.config
-    width, inner = sizes.hidden_size, sizes.intermediate_size
-    tables = (sizes.vocab_size + sizes.max_position_embeddings + sizes.type_vocab_size) * width
-    expected = tables + sizes.num_hidden_layers * (4 * width * width + 2 * width * inner)
-    there = sum(math.prod(read.arrays.shape(name)) for name in read.arrays)
-    if expected > there + _SPARE_NUMBERS:
-        raise CheckpointError(
-            f"The configuration and the weights must be of one size. Received: {path}, a configuration of about "
-            f"{expected} numbers, {there} numbers in the tensors. The files do not belong together."
-        )
+def inspect_pretrained(source):
+    """Says what `load_pretrained` would do: reads and checks all but the numbers, and makes no model.
+
+    Args:
+        source: see `load_pretrained`.
+
+    Returns:
+        `LoadReport`.
+
+    Raises:
+        CheckpointError, ConfigError, VocabularyError: See `load_pretrained`. Numbers that are not finite are not found.
+    """
+    with _examined(source) as (found, _, plan, report):
+        if plan.faults:
+            raise faults_error(found.path, plan.faults)
+        return report()
 
 
-def _checked_sums(found, expected):
-    """Checksums of the weights; compared with `expected`, and with those in kit.json if the kit wrote the folder."""
-    checksums = {path.name: sha256_of(path) for path in found.weights}
-    recorded = {}
-    if (found.path / KIT_FILE).is_file():
-        recorded = object_in(read_json(found.path / KIT_FILE), "sha256", found.path / KIT_FILE)
-    if isinstance(expected, str):
-        if len(found.weights) > 1:
-            raise ValueError(
-                "sha256 must be a dictionary from file name to checksum where the weights lie in several files. "
-                f"Received: one checksum for {', '.join(path.name for path in found.weights)}."
-            )
-        expected = {found.weights[0].name: expected}
-    recorded |= expected or {}
-    if elsewhere := [name for name in recorded if Path(name).name != name]:
-        raise CheckpointError(f"Checksums must be of files in {found.path}. Received: {', '.join(elsewhere)}.")
-    checksums |= {name: sha256_of(found.path / name) for name in recorded if (found.path / name).is_file()}
-    _require_sums(found.path, recorded, checksums)
-    return checksums
+@contextlib.contextmanager
+def _examined(source, sha256=None, **options):
+    """Yields a source, what it holds, what becomes of that, and a function that makes the report of it."""
+    path = Path(source)
+    if path.is_file() and isinstance(sha256, str):  # an archive: it is compared as it is, before it is opened
+        require_checksums(path.parent, {path.name: sha256}, {path.name: sha256_of(path)})
+        sha256 = None
+    with located(source) as found, ThreadPoolExecutor(1) as pool:
+        checksums = start_checksums(found, sha256, pool)  # known ones are compared before anything is believed
+        read = _read(found)
+        notes = [*found.notes, *read.notes, *_notes_on_vocabulary(read, found.path)]
+        plan = plan_of(read, found.path, **options)
+        yield found, read, plan, lambda: _report_of(source, found, read, plan, notes, checksums())
 
 
-def _require_sums(folder, recorded, checksums):
-    for name, digest in recorded.items():
-        if checksums.get(name) != digest:
-            raise CheckpointError(
-                f"{folder / name} must be the file that was recorded, with sha256 {digest}. "
-                f"Received: {checksums.get(name, 'no such file')}. It was changed or damaged since; fetch it again."
-            )
+def _read(found):
+    """What the format reads. Errors name the source, also those of parts that know of no file."""
+    try:
+        return found.format.read(found.path)
+    except KitError as error:
+        if str(found.path) in str(error):
+            raise
+        raise type(error)(f"{found.path}: {error}") from None
+
+
+def _report_of(source, found, read, plan, notes, checksums):
+    return LoadReport(
+        source=found.origin or str(source),
+        kind=found.kind,
+        config=read.config.to_dict(),
+        parameters=sum(math.prod(read.arrays.shape(row.theirs)) for row in plan.rows),
+        tensor_bytes=tensor_bytes_of(read.arrays),
+        heads=plan.heads,
+        notes=(*notes, *_notes_on_pooler(plan)),
+        assigned=tuple(read.arrays.name_in_file(row.theirs) for row in plan.rows),
+        random=tuple(row.theirs for row in plan.missing),
+        left_out=plan.left_out,
+        sha256=checksums,
+    )
 
 
 def _notes_on_vocabulary(read, path):
@@ -150,7 +148,7 @@ def _notes_on_vocabulary(read, path):
     return [f"the vocabulary holds {words} words, the word table {rows} rows (padded)"] if words < rows else []
 
 
-def _notes_on_pooler(read, new_pooler):
-    if "pooler" in read.heads:
-        return []
-    return ["no pooler in the source: " + ("a new, random one" if new_pooler else "the encoder has none")]
+def _notes_on_pooler(plan):
+    if plan.new_pooler:
+        return ["no pooler in the source: a new, random one"]
+    return [] if "pooler" in plan.heads else ["no pooler in the encoder: the source has none, or it was not asked for"]

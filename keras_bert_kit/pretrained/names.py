@@ -141,6 +141,12 @@ GOOGLE = {
     ],
 }
 
+
+def tf1_hub_name(name):
+    """Returns the original BERT's name of a variable in a TF1 module, which may stand under `module/` there."""
+    return re.sub(r"^module(_\d+)?/(?=bert/|cls/)", "", name)
+
+
 # TF-Models (tensorflow/models, official/nlp): full names of variables in its checkpoints and in TF-Hub's SavedModels.
 TF_MODELS = {
     "encoder": [
@@ -232,6 +238,11 @@ KERAS_HUB = {
 def keras_hub_name(path):
     """Returns the path of a dataset of keras-hub with a number for the first block too, which has none there."""
     return path.replace("layers/transformer_encoder/", "layers/transformer_encoder_0/")
+
+
+def keras_hub_path(name):
+    """Returns the path of a dataset as keras-hub has it: the reverse of `keras_hub_name`."""
+    return name.replace("layers/transformer_encoder_0/", "layers/transformer_encoder/")
 
 
 def rows_for(table, groups, num_layers):

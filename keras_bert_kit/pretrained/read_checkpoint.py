@@ -1,12 +1,11 @@
 """Reads TensorFlow checkpoints (`<prefix>.index` and `<prefix>.data-…`): named arrays, with no graph executed.
 
-The reader checks a CRC of every block and every tensor; we check that shapes fit the size of the files, before any
-array is made. Object checkpoints keep, beside the arrays, a graph of Python objects; `variable_names` reads the names
-of variables out of it.
+The index is looked at first (`checkpoint_index.py`): shapes must fit the size of the files, before any array is made.
+Then TensorFlow's reader checks a CRC of every block and every tensor. Object checkpoints keep, beside the arrays, a
+graph of Python objects; `variable_names` reads the names of variables out of it.
 """
 
 import collections
-import math
 import re
 from collections.abc import Mapping
 
@@ -15,6 +14,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.checkpoint_index import require_sound_index
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -32,35 +32,34 @@ class CheckpointFile(Mapping):
 
     def __init__(self, path):
         self.path = path
+        sizes = [file.stat().st_size for file in data_files(path)]
+        self._guarded(require_sound_index, path.with_name(path.name + ".index"), sizes)
         # Not `tf.train.load_checkpoint`: given a folder, that would follow the path in its file `checkpoint`.
         self._reader = self._guarded(tf.compat.v1.train.NewCheckpointReader, str(path))
         self._shapes = self._guarded(self._reader.get_variable_to_shape_map)
         types = self._guarded(self._reader.get_variable_to_dtype_map)
         numbers = {name: kind for name, kind in types.items() if kind.is_floating or kind.is_integer or kind.is_bool}
-        promised = sum(math.prod(self._shapes[name]) * kind.size for name, kind in numbers.items())
-        there = sum(file.stat().st_size for file in data_files(path))
-        if promised > there:
-            raise CheckpointError(
-                f"The data of a checkpoint must be as large as its index says. Received: {path}, {promised} bytes by "
-                f"the index, {there} in the data files. Fetch it again."
-            )
-        self._names = list(numbers)
+        self._dtypes = {name: kind.name for name, kind in numbers.items()}
 
     def __getitem__(self, name):
         return self._guarded(self._reader.get_tensor, name)
 
     def __contains__(self, name):
-        return name in self._names
+        return name in self._dtypes
 
     def __iter__(self):
-        return iter(self._names)
+        return iter(self._dtypes)
 
     def __len__(self):
-        return len(self._names)
+        return len(self._dtypes)
 
     def shape(self, name):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""
         return tuple(self._shapes[name])
+
+    def dtype(self, name):
+        """Returns the name of a tensor's dtype, such as "float32", without reading it."""
+        return self._dtypes[name]
 
     def variable_names(self):
         """Reads the object graph: what each array was called as a variable.
@@ -88,7 +87,7 @@ class CheckpointFile(Mapping):
     def _guarded(self, read, *arguments):
         try:
             return read(*arguments)
-        except (tf.errors.OpError, ValueError, TypeError, RuntimeError) as error:
+        except (tf.errors.OpError, LookupError, OSError, ValueError, TypeError, RuntimeError) as error:
             what = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise CheckpointError(
                 f"A checkpoint must be complete and undamaged. Received: {self.path}: {what}. Fetch it again."

@@ -1,18 +1,15 @@
 """Reads PyTorch's `pytorch_model.bin` without PyTorch, and without running what a pickle can be made to run.
 
-A pickle is a small program. Its instructions are listed first, and any that could call something is refused; the two
-things that the rest may name are `OrderedDict` and "this is a tensor", which here makes a note of where the numbers
-lie. Both formats are read: the zip file of PyTorch 1.6 and later, and the older one, pickles followed by raw numbers.
+A pickle is a small program. The kit runs it itself (`pickle_program.py`), and what it may name is `OrderedDict` and
+"this is a tensor", which here makes a note of where the numbers lie. Both formats are read: the zip file of PyTorch 1.6
+and later, and the older one, pickles followed by raw numbers.
 
-Source: torch/serialization.py of https://github.com/pytorch/pytorch; opcodes: Python's `pickletools`.
+Source: torch/serialization.py of https://github.com/pytorch/pytorch.
 """
 
-import collections
 import io
 import math
 import os
-import pickle
-import pickletools
 import zipfile
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -21,6 +18,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.memory import new_array, read_into
+from keras_bert_kit.pretrained.pickle_program import run_pickle
 
 _NUMBERS = {
     "FloatStorage": np.dtype("float32"),
@@ -32,17 +31,8 @@ _NUMBERS = {
     "ByteStorage": np.dtype("uint8"),
     "BoolStorage": np.dtype("bool"),
 }
-# Instructions that make numbers, strings and containers. REDUCE and BUILD act only on what `find_class` allows.
-_ALLOWED = set(
-    """PROTO FRAME STOP MARK POP GLOBAL STACK_GLOBAL REDUCE BUILD BINPERSID NONE NEWTRUE NEWFALSE INT BININT BININT1
-    BININT2 LONG1 FLOAT BINFLOAT UNICODE BINUNICODE SHORT_BINUNICODE STRING BINSTRING SHORT_BINSTRING EMPTY_TUPLE TUPLE
-    TUPLE1 TUPLE2 TUPLE3 EMPTY_DICT DICT SETITEM SETITEMS EMPTY_LIST LIST APPEND APPENDS GET BINGET LONG_BINGET PUT
-    BINPUT LONG_BINPUT MEMOIZE""".split()
-)
 _OLD_FORMAT = 0x1950A86A20F9469CFC6C
-_LARGEST_PICKLE_BYTES = 1 << 25  # names and shapes of a thousand layers take less than one megabyte
 _FAULTS = (
-    pickle.UnpicklingError,
     zipfile.BadZipFile,
     ArithmeticError,
     AttributeError,
@@ -84,11 +74,12 @@ class PickleFile(Mapping):
             self._tensors = dict(dict.items(state))
             for name, tensor in self._tensors.items():
                 self._require_tensor(name, tensor)
+            self._require_few_views()
         except _FAULTS as error:
             raise self._refused(error) from None
 
     def _require_tensor(self, name, tensor):
-        if type(name) is not str or type(tensor) is not _Tensor:
+        if type(tensor) is not _Tensor:
             raise ValueError(f"{name!r} is a {type(tensor).__name__}")
         integers = (tensor.offset, *tensor.size, *tensor.stride)
         if any(type(number) is not int or number < 0 for number in integers) or len(tensor.size) != len(tensor.stride):
@@ -99,15 +90,22 @@ class PickleFile(Mapping):
         if count > held or (count and last >= held):
             raise ValueError(f"{name!r} is larger than its {held} numbers: {tensor.size}")
 
+    def _require_few_views(self):
+        """Tied weights are views of one storage; with a thousand views, a small file would fill a large memory."""
+        numbers = sum(math.prod(tensor.size) * tensor.storage.numbers.itemsize for tensor in self._tensors.values())
+        if numbers > 2 * sum(self._sizes.values()):
+            raise ValueError(f"its tensors, of {numbers} bytes, are views of the same numbers")
+
     def __getitem__(self, name):
         tensor = self._tensors[name]
         try:
-            content = self._read(tensor.storage.key)
-            values = np.frombuffer(content, tensor.storage.numbers)[tensor.offset :]
+            values = self._read(tensor.storage.key).view(tensor.storage.numbers)
         except _FAULTS as error:
             raise self._refused(error) from None
         strides = [step * values.itemsize for step in tensor.stride]
-        return np.ascontiguousarray(np.lib.stride_tricks.as_strided(values, tensor.size, strides, writeable=False))
+        array = np.lib.stride_tricks.as_strided(values[tensor.offset :], tensor.size, strides)
+        # What fills its storage is that storage; of another one the rest would stay in memory.
+        return array if array.flags.c_contiguous and array.size == values.size else np.array(array, order="C")
 
     def __iter__(self):
         return iter(self._tensors)
@@ -118,6 +116,10 @@ class PickleFile(Mapping):
     def shape(self, name):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""
         return self._tensors[name].size
+
+    def dtype(self, name):
+        """Returns the name of a tensor's dtype, such as "float32", without reading it."""
+        return self._tensors[name].storage.numbers.name
 
     def _refused(self, error):
         return CheckpointError(
@@ -130,7 +132,8 @@ def _open_zip(path):
     """Opens a file of PyTorch 1.6 or later.
 
     Returns:
-        Triple of the object in it, the number of bytes of each storage by key, and a function that reads one.
+        Triple of the object in it, the number of bytes of each storage by key, and a function that reads one,
+        as a uint8 array.
     """
     with zipfile.ZipFile(path) as archive:
         members = {member.filename: member for member in archive.infolist()}
@@ -148,8 +151,10 @@ def _open_zip(path):
     sizes = {name.removeprefix(place): member.file_size for name, member in members.items() if name.startswith(place)}
 
     def read(key):
-        with zipfile.ZipFile(path) as archive:
-            return archive.read(place + key)  # compares the CRC
+        content = new_array((sizes[key],), np.uint8)
+        with zipfile.ZipFile(path) as archive, archive.open(place + key) as file:
+            read_into(file, content)  # with the last byte the CRC is compared
+        return content
 
     return state, sizes, read
 
@@ -172,61 +177,63 @@ def _open_old_format(path):
             file.seek(sizes[key], os.SEEK_CUR)
 
     def read(key):
-        with open(path, "rb") as file:
+        content = new_array((sizes[key],), np.uint8)
+        with open(path, "rb", buffering=0) as file:
             file.seek(first[key])
-            return file.read(sizes[key])
+            read_into(file, content)
+        return content
 
     return state, sizes, read
 
 
 def _load(file, storages=None):
-    """The object of the next pickle in a file, after a look at all its instructions."""
-    start = file.tell()
-    for count, (operation, argument, _) in enumerate(pickletools.genops(file)):
-        if operation.name not in _ALLOWED:
-            raise ValueError(f"the instruction {operation.name} of the pickle is not allowed")
-        if "PUT" in operation.name and argument > count:  # the unpickler would make a table of that length
-            raise ValueError(f"the pickle stores something at place {argument} after {count} instructions")
-        if file.tell() - start > _LARGEST_PICKLE_BYTES:
-            raise ValueError("the pickle is too long")
-    length = file.tell() - start
-    file.seek(start)
-    return _TensorsOnly(io.BytesIO(file.read(length)), {} if storages is None else storages).load()
+    """The object of the next pickle in a file. `storages` is filled with the types of numbers."""
+
+    def storage(persistent_name):
+        kind, numbers, key, *rest = persistent_name
+        if (
+            kind != "storage"
+            or type(key) is not str
+            or not isinstance(numbers, np.dtype)
+            or rest[2:3] not in ([], [None])
+        ):
+            raise ValueError("a storage is of an unknown kind")
+        if storages is not None:
+            storages[key] = numbers
+        return _Storage(key, numbers)
+
+    return run_pickle(file, _named, lambda function, arguments: function(*arguments), storage)
 
 
-class _TensorsOnly(pickle.Unpickler):
-    """Unpickles containers, and tensors as notes of where they lie. `storages` is filled with types of numbers."""
+def _named(name):
+    """Returns one of our stand-ins for what a pickle names."""
+    module, _, inside = name.rpartition(".")
+    if module == "torch" and inside in _NUMBERS:
+        return _NUMBERS[inside]
+    if name in _STAND_INS:
+        return _STAND_INS[name]
+    raise ValueError(f"it names {name:.100}, which is no tensor and no container")
 
-    def __init__(self, file, storages):
-        super().__init__(file)
-        self._storages = storages
 
-    def find_class(self, module, name):
-        """Returns one of our stand-ins, whatever the pickle names."""
-        if (module, name) == ("collections", "OrderedDict"):
-            return collections.OrderedDict
-        if module == "torch._utils" and name in ("_rebuild_tensor_v2", "_rebuild_tensor"):
-            return _tensor
-        if (module, name) == ("torch._utils", "_rebuild_parameter"):
-            return _parameter
-        if module == "torch" and name in _NUMBERS:
-            return _NUMBERS[name]
-        raise pickle.UnpicklingError(f"it names {module}.{name}, which is no tensor and no container")
-
-    def persistent_load(self, pid):
-        """Returns what a tensor's numbers are: their key and type."""
-        kind, numbers, key, *rest = pid
-        if kind != "storage" or not isinstance(numbers, np.dtype) or (len(rest) > 2 and rest[2] is not None):
-            raise pickle.UnpicklingError(f"a storage of an unknown kind: {pid!r}")
-        self._storages[str(key)] = numbers
-        return _Storage(str(key), numbers)
+def _dictionary(pairs=()):
+    if any(type(name) is not str for name, _ in pairs):
+        raise ValueError("a name is no text")
+    return dict(pairs)
 
 
 def _tensor(storage, offset, size, stride, *_):
-    if not isinstance(storage, _Storage):
-        raise pickle.UnpicklingError("a tensor without a storage")
-    return _Tensor(storage, offset, tuple(size), tuple(stride))
+    if type(storage) is not _Storage or any(type(number) is not int for number in (offset, *size, *stride)):
+        raise ValueError("a tensor is not one of numbers in a storage")
+    return _Tensor(storage, offset, size, stride)
 
 
 def _parameter(tensor, *_):
     return tensor
+
+
+_STAND_INS = {
+    "collections.OrderedDict": _dictionary,
+    "torch._utils._rebuild_tensor_v2": _tensor,
+    "torch._utils._rebuild_tensor": _tensor,
+    "torch._utils._rebuild_parameter": _parameter,
+}

@@ -36,6 +36,9 @@ class Shards(Mapping):
     def __getitem__(self, name):
         return self._files[self._places[name]][name]
 
+    def __contains__(self, name):
+        return name in self._places
+
     def __iter__(self):
         return iter(self._places)
 
@@ -45,6 +48,10 @@ class Shards(Mapping):
     def shape(self, name):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""
         return self._files[self._places[name]].shape(name)
+
+    def dtype(self, name):
+        """Returns the name of a tensor's dtype, such as "float32", without reading it."""
+        return self._files[self._places[name]].dtype(name)
 
 
 def files_of(path):
@@ -64,6 +71,11 @@ def files_of(path):
 def _weight_map(path):
     places = read_json(path).get("weight_map")
     names = [*places, *places.values()] if isinstance(places, dict) else [None]
-    if not all(isinstance(name, str) for name in names) or any(set(file) & set("/\\") for file in places.values()):
+    if not all(isinstance(name, str) for name in names) or not all(_is_plain(file) for file in places.values()):
         raise CheckpointError(f"{path} must hold a weight_map from names of tensors to names of files beside it.")
     return places
+
+
+def _is_plain(name):
+    """Says whether a name can only be that of a file in the folder."""
+    return 0 < len(name) < 256 and not set(name) & set("/\\:\0")

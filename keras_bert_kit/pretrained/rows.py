@@ -23,6 +23,16 @@ class Row(NamedTuple):
 PARTS = 3  # query, key, value
 
 
+def part_shape(row, shape):
+    """Returns the shape of what a row fills in a variable of that shape: all of it, or one of three parts."""
+    return shape if row.part is None else (*shape[:-1], shape[-1] // PARTS)
+
+
+def part_of(row, array):
+    """Returns a view of what a row fills in an array of the shape of our variable."""
+    return array if row.part is None else np.split(array, PARTS, axis=-1)[row.part]
+
+
 def their_shape(row, shape, num_heads):
     """Returns the shape of a tensor in a file.
 
@@ -31,8 +41,7 @@ def their_shape(row, shape, num_heads):
         shape: tuple of ints, the shape of our variable.
         num_heads: int, for the two operations that split heads.
     """
-    if row.part is not None:
-        shape = (*shape[:-1], shape[-1] // PARTS)
+    shape = part_shape(row, shape)
     if row.operation == "transpose":
         return shape[::-1]
     if row.operation == "split_heads":
@@ -43,15 +52,16 @@ def their_shape(row, shape, num_heads):
 
 
 def to_ours(row, array, shape):
-    """Returns the array of a tensor in a file as it is in our variable of that shape, or as one of its three parts."""
-    if row.part is not None:
-        shape = (*shape[:-1], shape[-1] // PARTS)
+    """Returns the array of a tensor in a file as it is in our variable of that shape, or as one of its three parts.
+
+    Nothing is copied: what comes back may be a view that lies otherwise in memory.
+    """
+    shape = part_shape(row, shape)
     return np.transpose(array) if row.operation == "transpose" else np.reshape(array, shape)
 
 
 def to_theirs(row, array, num_heads):
     """Returns the array of one of our variables as the tensor of a row: the reverse of `to_ours`."""
     shape = their_shape(row, array.shape, num_heads)
-    if row.part is not None:
-        array = np.split(array, PARTS, axis=-1)[row.part]
+    array = part_of(row, array)
     return np.ascontiguousarray(np.transpose(array) if row.operation == "transpose" else np.reshape(array, shape))

@@ -2,52 +2,85 @@
 
 from pathlib import Path
 
-from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
+from keras_bert_kit.models import BertEncoder, BertPretrainer, ModelWithEncoder
+from keras_bert_kit.pretrained.names import GOOGLE, HUGGING_FACE, TF_MODELS
+from keras_bert_kit.pretrained.tensors import encoder_of, heads_of
 from keras_bert_kit.pretrained.write_hugging_face import write_hugging_face
+from keras_bert_kit.pretrained.write_tf1 import write_tf1
+from keras_bert_kit.pretrained.write_tf_hub import write_tf_hub
 from keras_bert_kit.text import BertTokenizer
 
-_WRITERS = {"hf": write_hugging_face}
+# The writer of a format, and the table whose groups are the heads that the format can hold.
+FORMATS = {"hf": (write_hugging_face, HUGGING_FACE), "tf1": (write_tf1, GOOGLE), "tf-hub": (write_tf_hub, TF_MODELS)}
 
 
 def save_pretrained(model, path, *, tokenizer, format="hf"):
     """Saves a model with its tokenizer, in a folder that is written beside its place and then renamed into it.
 
+    What is saved, `load_pretrained` reads back bit-equal: weights, config, and all settings of the tokenizer.
+
     Args:
-        model: `BertEncoder`, `BertClassifier` or `BertPretrainer`.
+        model: `BertEncoder`, or a model on one, such as `BertClassifier` or `BertPretrainer`.
         path: folder to make; it must not exist, or be empty.
         tokenizer: the `BertTokenizer` that the model was trained with.
-        format: `"hf"`, a Hugging Face folder (config.json, model.safetensors, vocab.txt, tokenizer_config.json), which
-            Transformers opens too, with kit.json beside: versions, class names and the sha256 of every file.
+        format: one of
+            * `"hf"`, a Hugging Face folder (config.json, model.safetensors, vocab.txt, tokenizer_config.json), which
+              Transformers opens; it holds every head;
+            * `"tf1"`, a checkpoint of the original BERT (bert_config.json, vocab.txt, bert_model.ckpt.*), which
+              google-research/bert opens; it holds the heads of pre-training, run_classifier.py and run_squad.py;
+            * `"tf-hub"`, a SavedModel with the interface of TF-Hub's encoders, which `tf.saved_model.load` opens; it
+              holds the pooler, and the masked-LM head as `.mlm`.
+            A kit.json beside or inside says what the format has no place for: versions, class names, settings.
 
     Raises:
-        ValueError: Unknown format, another kind of model, a masked-LM head with an activation or epsilon of its own,
-            or a tokenizer with more words than the word table has rows.
+        ValueError: Unknown format, another kind of model, a head or a setting that the format cannot hold, or a
+            tokenizer with more words than the word table has rows.
         FileExistsError: There is something at `path` already.
     """
-    if format not in _WRITERS:
-        raise ValueError(f"format must be one of {', '.join(_WRITERS)}. Received: format={format!r}.")
-    if not isinstance(model, BertEncoder | BertClassifier | BertPretrainer):
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}. Received: format={format!r}.")
+    if not isinstance(model, BertEncoder | ModelWithEncoder):
         raise ValueError(
-            "model must be a BertEncoder, BertClassifier or BertPretrainer. "
+            "model must be a BertEncoder, or a model on one, such as BertClassifier or BertPretrainer. "
             f"Received: a {type(model).__name__}. Save other Keras models with model.save('name.keras')."
         )
-    sizes = getattr(model, "encoder", model).config
-    if isinstance(model, BertPretrainer):
+    if missing := heads_not_in(format, heads_of(model)):
+        raise ValueError(
+            f"format={format!r} must have a place for every head. Received: {', '.join(missing)}, which it has not. "
+            "Save model.encoder, or with format='hf'."
+        )
+    _require_one_activation(model, format)
+    _require_tokenizer(tokenizer, encoder_of(model).config.vocab_size)
+    write, _ = FORMATS[format]
+    write(model, Path(path), tokenizer)
+
+
+def heads_not_in(format, heads):
+    """Lists those of some heads that a format cannot hold."""
+    _, table = FORMATS[format]
+    return [head for head in heads if head not in table]
+
+
+def _require_one_activation(model, format):
+    if isinstance(model, BertPretrainer) and format != "tf-hub":
+        sizes = model.encoder.config
         head, encoder = (model.masked_lm.activation, model.masked_lm.epsilon), (sizes.hidden_act, sizes.layer_norm_eps)
         if head != encoder:
             raise ValueError(
                 "model must have one activation and epsilon, since the format has one field for each. Received: "
-                f"{head} in the masked-LM head, {encoder} in the encoder. Save model.encoder, or the model as .keras."
+                f"{head} in the masked-LM head, {encoder} in the encoder. Save model.encoder, or the model with "
+                "format='tf-hub' or as .keras."
             )
+
+
+def _require_tokenizer(tokenizer, rows):
     if not isinstance(tokenizer, BertTokenizer):
         raise ValueError(
             f"tokenizer must be a BertTokenizer. Received: a {type(tokenizer).__name__}. Where a source has no "
             "vocabulary, make one with BertTokenizer.from_vocab_file."
         )
-    rows = sizes.vocab_size
     if tokenizer.vocab_size > rows:
         raise ValueError(
             "tokenizer must not have more words than the model's word table has rows. "
             f"Received: {tokenizer.vocab_size} words, vocab_size={rows}. They do not belong together."
         )
-    _WRITERS[format](model, Path(path), tokenizer)

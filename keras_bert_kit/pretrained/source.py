@@ -9,6 +9,10 @@ from keras_bert_kit.config import BertConfig, wrote_by_hugging_face
 from keras_bert_kit.errors import CheckpointError, KitError
 from keras_bert_kit.text import BertTokenizer
 
+_LARGEST_JSON_BYTES = 1 << 21  # Python needs thirty times that for it; 50,000 names of classes take less
+# Words of a vocabulary: the largest BERT has half a million. Empty lines at the end do not count as words.
+_MOST_WORDS, _SPARE_WORDS, _LONGEST_WORD_BYTES = 1 << 20, 1000, 256
+
 
 @dataclasses.dataclass(frozen=True)
 class Source:
@@ -90,11 +94,18 @@ def read_json(path):
     """Returns the JSON object in a file.
 
     Raises:
-        CheckpointError: It is no JSON object in UTF-8.
+        CheckpointError: It is no JSON object in UTF-8, or far larger than settings are.
     """
+    if path.stat().st_size > _LARGEST_JSON_BYTES:
+        raise CheckpointError(
+            f"{path} must hold settings, at most {_LARGEST_JSON_BYTES} bytes of JSON. Received: {path.stat().st_size}."
+        )
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # no JSON, not UTF-8, a number of thousands of digits, no end of lists
         raise CheckpointError(f"{path} must hold JSON in UTF-8. Received: {error}.") from None
     if not isinstance(values, dict) and path.name != "modules.json":
         raise CheckpointError(f"{path} must hold a JSON object. Received: a {type(values).__name__}.")
@@ -111,6 +122,18 @@ def object_in(values, key, path):
     if inner is not None and not isinstance(inner, dict):
         raise CheckpointError(f"{path}: {key} must be a JSON object. Received: {inner!r:.80}.")
     return inner or {}
+
+
+def flag_in(values, key, path):
+    """Returns true or false, whichever is under a key of a JSON object, or None where there is none.
+
+    Raises:
+        CheckpointError: There is something else.
+    """
+    flag = values.get(key)
+    if flag not in (None, True, False):
+        raise CheckpointError(f"{path}: {key} must be true or false. Received: {flag!r:.80}.")
+    return flag
 
 
 def rate_in(values, key, path):
@@ -149,7 +172,7 @@ def read_config(path):
     )
 
 
-def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None, **options):
+def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None, rows=None, **options):
     """Makes a tokenizer from a vocab.txt and what is known of its settings.
 
     Args:
@@ -157,15 +180,17 @@ def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None
         lowercase: bool, or None to find out: a vocabulary without capital letters is one of lower-cased text.
         lowercase_from: str, where `lowercase` was found, for the note.
         strip_accents: bool or None, see `BertTokenizer`.
+        rows: int, rows of the word table, or None where there is none: a larger vocabulary is not even read.
         **options: the other arguments of `BertTokenizer`.
 
     Returns:
         Pair of a `BertTokenizer` and a note that says whether texts are lower-cased, and why.
 
     Raises:
-        CheckpointError: The options are not valid.
+        CheckpointError: The options are not valid, or the vocabulary is far larger than the word table.
         VocabularyError: From the vocabulary.
     """
+    _require_size(path, min(rows or _MOST_WORDS, _MOST_WORDS) + _SPARE_WORDS)
     if lowercase is None:
         lowercase = not _has_capitals(path)
         lowercase_from = f"{path.name} holds {'no ' if lowercase else ''}words with capital letters"
@@ -177,6 +202,18 @@ def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None
         raise CheckpointError(f"The settings of the tokenizer in {path.parent} must be valid: {error}") from None
     accents = "" if strip_accents is None else f", strip_accents={strip_accents}"
     return tokenizer, f"lowercase={lowercase}{accents} ({lowercase_from})"
+
+
+def _require_size(path, most_words):
+    size, lines = path.stat().st_size if path.is_file() else 0, 0
+    if size <= most_words * _LONGEST_WORD_BYTES and size > most_words:
+        with open(path, "rb") as file:
+            lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+    if size > most_words * _LONGEST_WORD_BYTES or lines > most_words:
+        raise CheckpointError(
+            f"The vocabulary must not hold more words than the word table has rows, a line each. Received: {path}, "
+            f"{size} bytes, for about {most_words - _SPARE_WORDS} words. The files do not belong together."
+        )
 
 
 def _has_capitals(path):

@@ -2,24 +2,28 @@
 
 The variables come through the checkpoint reader, their names from the object graph beside them; `saved_model.pb` is
 parsed as data, for the name of the vocabulary among the assets. What Keras wrote about the layers into
-`keras_metadata.pb` is text; of it we take the activation, the epsilon and the dropout rates.
+`keras_metadata.pb` is text; of it we take the activation, the epsilon and the dropout rates. What the kit wrote has a
+`kit.json` among the assets instead, which says all that and the tokenizer's settings.
 """
 
+import dataclasses
+import itertools
 import re
 
-from google.protobuf.message import DecodeError
-from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
-
+from keras_bert_kit.config import BertConfig
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.pretrained.google_tf1 import holds_object_graph, index_file
+from keras_bert_kit.pretrained.kit_file import read_kit_file
 from keras_bert_kit.pretrained.read_checkpoint import CheckpointFile, data_files
-from keras_bert_kit.pretrained.source import read_tokenizer
+from keras_bert_kit.pretrained.read_saved_model import MODEL, asset_file, read_meta_graphs
+from keras_bert_kit.pretrained.source import object_in, read_tokenizer
 from keras_bert_kit.pretrained.tf_models import arrays_of, config_from_shapes, source_of
 
-MODEL, METADATA = "saved_model.pb", "keras_metadata.pb"
+METADATA = "keras_metadata.pb"
 FILES = f"{MODEL}, variables/ and assets/"
 
 _LOWERCASE = "do_lower_case"
+_ASSETS = ("vocab_file", "kit_file")
 # TF-Models registers its activations under "Text"; its "gelu" is the tanh form.
 _ACTIVATIONS = {"Text>gelu": "gelu_tanh", "gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"}
 _NUMBERS = {
@@ -30,10 +34,10 @@ _NUMBERS = {
 
 
 def find(folder):
-    """Returns (kind, folder, files of weights), or None if the folder is no SavedModel.
+    """Returns (kind, folder, files of weights), or None if the folder is no SavedModel of TF2.
 
     Raises:
-        CheckpointError: It is a SavedModel of TF1, or its variables are missing.
+        CheckpointError: Its variables are missing.
     """
     if not (folder / MODEL).is_file():
         return None
@@ -41,10 +45,7 @@ def find(folder):
     if not index_file(prefix).is_file():
         raise CheckpointError(f"A SavedModel must hold {FILES}. Missing: variables/variables.index in {folder}.")
     if not holds_object_graph(prefix):
-        raise CheckpointError(
-            f"A SavedModel must be one of TF2, with an object graph. Received: {folder}, a module of TF1 "
-            "(TF-Hub's hub.Module format), which is not read yet. Take the TF2 version of the model."
-        )
+        return None
     return "TF-Hub SavedModel", folder, [*data_files(prefix), index_file(prefix)]
 
 
@@ -55,16 +56,34 @@ def read(folder):
         CheckpointError: A file is damaged, or holds no BERT.
         VocabularyError: The vocabulary is not one.
     """
-    checkpoint = CheckpointFile(folder / "variables" / "variables")
-    arrays = arrays_of(checkpoint)
-    config, notes = config_from_shapes(arrays, _settings_in(folder / METADATA))
+    arrays = arrays_of(CheckpointFile(folder / "variables" / "variables"))
+    assets = _assets_of(folder)
+    kit, options = read_kit_file(assets.get("kit_file"))
+    head = {}
+    if "kit_file" in assets:
+        config, head, notes = _config_of_ours(kit, assets["kit_file"])
+    else:
+        config, notes = config_from_shapes(arrays, _settings_in(folder / METADATA))
     tokenizer = None
-    if vocabulary := _vocabulary_of(folder):
+    if vocabulary := assets.get("vocab_file"):
         said = _LOWERCASE in arrays and arrays.shape(_LOWERCASE) == ()
-        lowercase = bool(arrays[_LOWERCASE]) if said else None
-        tokenizer, note = read_tokenizer(vocabulary, lowercase, f"the variable {_LOWERCASE} of the SavedModel")
+        lowercase = {"lowercase": bool(arrays[_LOWERCASE]) if said else None}
+        lowercase |= {"lowercase_from": f"the variable {_LOWERCASE} of the SavedModel"}
+        tokenizer, note = read_tokenizer(vocabulary, rows=config.vocab_size, **lowercase | options)
         notes = [*notes, note]
-    return source_of(arrays, config, tokenizer, notes, settings=[_LOWERCASE])
+    return dataclasses.replace(source_of(arrays, config, tokenizer, notes, settings=[_LOWERCASE]), **head)
+
+
+def _config_of_ours(kit, path):
+    """What a kit.json says: the config, the masked-LM head's own activation and epsilon, and notes."""
+    config = BertConfig.from_dict(object_in(kit, "config", path))
+    head, fields = object_in(kit, "masked_lm", path), {}
+    if head:
+        values = {"hidden_act": head.get("activation"), "layer_norm_eps": head.get("epsilon")}
+        checked = BertConfig.from_dict(config.to_dict() | values)
+        fields = {"head_activation": checked.hidden_act, "head_epsilon": checked.layer_norm_eps}
+    stated = [f"hidden_act={config.hidden_act}", f"layer_norm_eps={config.layer_norm_eps:g}"]
+    return config, fields, [f"{setting} ({path.name} says so, written by the kit)" for setting in stated]
 
 
 def _settings_in(path):
@@ -85,23 +104,21 @@ def _settings_in(path):
     return settings | ({"hidden_act": _ACTIVATIONS[names[0]]} if names else {})
 
 
-def _vocabulary_of(folder):
-    """The path of the vocabulary among the assets, or None."""
-    model = SavedModel()
-    try:
-        model.ParseFromString((folder / MODEL).read_bytes())
-    except DecodeError as error:
-        raise CheckpointError(f"{folder / MODEL} cannot be read: {error}. Fetch it again.") from None
-    for graph in model.meta_graphs:
-        nodes = graph.object_graph_def.nodes
-        for child in nodes[0].children if nodes else ():
-            if child.local_name == "vocab_file" and 0 <= child.node_id < len(nodes):
-                number, files = nodes[child.node_id].asset.asset_file_def_index, graph.asset_file_def
-                name = files[number].filename if 0 <= number < len(files) else ""
-                path = folder / "assets" / name
-                if path.parent != folder / "assets" or not path.is_file():
-                    raise CheckpointError(
-                        f"The vocabulary must be a file in {folder / 'assets'}. Received: {name!r}. Fetch it again."
-                    )
-                return path
-    return None
+def _assets_of(folder):
+    """The files that the SavedModel has as attributes: {name of the attribute: path}."""
+    assets = {}
+    for graph in read_meta_graphs(folder):
+        nodes = list(itertools.islice(graph.one("object_graph_def").each("nodes"), 1))
+        children = nodes[0].each("children") if nodes else ()
+        numbers = {name: child.one("node_id") for child in children if (name := child.one("local_name")) in _ASSETS}
+        for name, number in numbers.items():
+            node = _numbered(graph.one("object_graph_def").each("nodes"), number)
+            number = node.one("asset").one("asset_file_def_index") if node else -1
+            file = _numbered(graph.each("asset_file_def"), number)
+            assets[name] = asset_file(folder, file.one("filename") if file else "")
+    return assets
+
+
+def _numbered(messages, number):
+    """The message of that number, or None."""
+    return next(itertools.islice(messages, number, None), None) if number >= 0 else None

@@ -16,7 +16,7 @@ from keras_bert_kit.pretrained.source import NamedArrays, Source, read_config, r
 
 FILES = f"bert_model.ckpt-1.index and bert_model.ckpt-1.data-…, perhaps {CONFIG} and {VOCABULARY}"
 
-_OWN_POOLER = "of a next-sentence head with a pooler of its own, which is not loaded yet"
+_OWN_POOLER = "of a next-sentence head with a pooler of its own, which none of our models has"
 
 
 def find(folder):
@@ -43,7 +43,7 @@ def read(folder):
         config, notes_on_config = config_from_shapes(arrays)
     tokenizer = None
     if (folder / VOCABULARY).is_file():
-        tokenizer, note = read_tokenizer(folder / VOCABULARY)
+        tokenizer, note = read_tokenizer(folder / VOCABULARY, rows=config.vocab_size)
         notes.append(note)
     return source_of(arrays, config, tokenizer, [*notes_on_config, *notes])
 
@@ -67,7 +67,8 @@ def source_of(arrays, config, tokenizer, notes, settings=()):
     """
     heads, left_out = usable_heads(TF_MODELS, arrays)
     left_out |= slots_among(arrays)
-    left_out |= {name: _OWN_POOLER for name in arrays if name.startswith("next_sentence")}
+    # By its key where the head hangs on the root of the checkpoint, by its name where it is inside of a model.
+    left_out |= {name: _OWN_POOLER for name in arrays if name.startswith("next_sentence") or "/next_sentence/" in name}
     left_out |= {name: "a setting, no weight" for name in settings if name in arrays}
     return Source(arrays, TF_MODELS, heads, config, tokenizer, notes, left_out, copies={})
 

@@ -2,18 +2,14 @@
 
 import json
 
-import keras
-import numpy as np
-import tensorflow as tf
 from safetensors.numpy import save_file
 
 from keras_bert_kit.files import folder_written_beside, sha256_of
 from keras_bert_kit.models import BertEncoder
-from keras_bert_kit.pretrained.assign import variables_of
-from keras_bert_kit.pretrained.hugging_face import CONFIG, KIT_FILE, VOCABULARY, WEIGHTS
-from keras_bert_kit.pretrained.names import HUGGING_FACE, rows_for
-from keras_bert_kit.pretrained.rows import to_theirs
-from keras_bert_kit.version import __version__
+from keras_bert_kit.pretrained.hugging_face import CONFIG, VOCABULARY, WEIGHTS
+from keras_bert_kit.pretrained.kit_file import KIT_FILE, write_kit_file
+from keras_bert_kit.pretrained.names import HUGGING_FACE
+from keras_bert_kit.pretrained.tensors import encoder_of, heads_of, tensors_of
 
 # Hugging Face's names for our activations.
 _ACTIVATIONS = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "silu": "silu", "tanh": "tanh"}
@@ -39,46 +35,27 @@ def write_hugging_face(model, path, tokenizer):
         tokenizer: the `BertTokenizer` that the model was trained with.
     """
     with folder_written_beside(path) as folder:
-        save_file(tensors_of(model), folder / WEIGHTS, metadata={"format": "pt"})
-        _write_json(folder / CONFIG, config_of(model))
+        save_file(_tensors_of(model), folder / WEIGHTS, metadata={"format": "pt"})
+        _write_json(folder / CONFIG, _config_of(model))
         _write_json(folder / "tokenizer_config.json", _tokenizer_settings(tokenizer, model))
         (folder / VOCABULARY).write_bytes("".join(f"{token}\n" for token in tokenizer.vocabulary).encode("utf-8"))
         files = sorted(file.name for file in folder.iterdir())
-        kit = {
-            "keras_bert_kit": __version__,
-            "tensorflow": tf.__version__,
-            "keras": keras.__version__,
-            # What Hugging Face's settings have no key for.
-            "tokenizer": {
-                "reference": tokenizer.reference,
-                "max_characters_per_word": tokenizer.max_characters_per_word,
-                "special_tokens_in_text": tokenizer.special_tokens_in_text,
-            },
-            "sha256": {name: sha256_of(folder / name) for name in files},
-        }
-        if class_names := getattr(model, "class_names", None):
-            kit["class_names"] = list(class_names)
-        _write_json(folder / KIT_FILE, kit)
+        more = {"class_names": list(model.class_names)} if hasattr(model, "class_names") else {}
+        checksums = {name: sha256_of(folder / name) for name in files}
+        write_kit_file(folder / KIT_FILE, tokenizer, sha256=checksums, **more)
 
 
-def tensors_of(model):
-    """Returns the model's weights under Hugging Face's names: {name: float32 array}."""
-    encoder, heads = _parts(model)
-    variables = variables_of(encoder, *([model] if heads else []))
-    groups = ["encoder", *["pooler"] * encoder.add_pooler, *heads]
-    prefix = "bert." if heads else ""
-    tensors = {}
-    for row in rows_for(HUGGING_FACE, groups, encoder.config.num_hidden_layers):
-        array = np.asarray(variables[row.ours], dtype=np.float32)
-        in_encoder = row.ours.startswith("encoder/")
-        tensors[prefix * in_encoder + row.theirs] = to_theirs(row, array, encoder.config.num_attention_heads)
-    return tensors
+def _tensors_of(model):
+    """The model's weights under Hugging Face's names; with a head, `bert.` stands before those of the encoder."""
+    prefix = "" if isinstance(model, BertEncoder) else "bert."
+    inside = ("embeddings.", "encoder.", "pooler.")
+    return {prefix * name.startswith(inside) + name: array for name, array in tensors_of(model, HUGGING_FACE).items()}
 
 
-def config_of(model):
-    """Returns the dictionary of Hugging Face's config.json."""
-    encoder, heads = _parts(model)
-    sizes = encoder.config
+def _config_of(model):
+    """The dictionary of config.json."""
+    sizes = encoder_of(model).config
+    heads = tuple(head for head in heads_of(model) if head != "pooler")
     values = sizes.to_dict() | {"hidden_act": _ACTIVATIONS[sizes.hidden_act]}
     values |= {"model_type": "bert", "position_embedding_type": "absolute"}
     if class_names := getattr(model, "class_names", None):
@@ -86,12 +63,7 @@ def config_of(model):
         values["label2id"] = {name: i for i, name in enumerate(class_names)}
     if hasattr(model, "dropout_rate"):
         values["classifier_dropout"] = model.dropout_rate
-    return {"architectures": [_ARCHITECTURES[tuple(heads)]]} | values
-
-
-def _parts(model):
-    """The encoder in a model, and a dictionary from its heads to their layers, empty for an encoder by itself."""
-    return (model, {}) if isinstance(model, BertEncoder) else (model.encoder, model.heads())
+    return {"architectures": [_ARCHITECTURES[heads]]} | values
 
 
 def _tokenizer_settings(tokenizer, model):
@@ -100,7 +72,7 @@ def _tokenizer_settings(tokenizer, model):
         "do_lower_case": tokenizer.lowercase,
         "strip_accents": tokenizer.strip_accents,
         "tokenize_chinese_chars": True,
-        "model_max_length": _parts(model)[0].config.max_position_embeddings,
+        "model_max_length": encoder_of(model).config.max_position_embeddings,
     }
 
 
