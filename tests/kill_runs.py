@@ -1,7 +1,7 @@
 """Kills training runs at random moments and compares how they end: `python tests/kill_runs.py --kills 50 --terms 20`.
 
-Each run is killed once (kill -9, or SIGTERM, which must end it with exit code 0), started again and left to finish; then
-the bytes of its last checkpoint and of its log are compared with those of a run that nobody disturbed.
+Each run is killed once (kill -9, or SIGTERM, which must end it with exit code 0), started again and left to finish;
+then the bytes of its last checkpoint and of its log are compared with those of a run that nobody disturbed.
 """
 
 import argparse

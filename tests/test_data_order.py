@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert_kit.data import ShuffledBatches
 
@@ -37,6 +38,31 @@ def test_all_orders_come_up():
     examples, _ = order(1800, num_examples=3, batch_size=3)
     counts = np.unique(np.reshape(examples, (600, 3)), axis=0, return_counts=True)[1]
     assert len(counts) == 6 and counts.min() > 60 and counts.max() < 140
+
+
+def test_texts_of_similar_length_share_a_batch_in_random_order():
+    lengths = np.random.default_rng(0).integers(5, 100, 10_000)
+    plain, sorted_ = (ShuffledBatches(10_000, 16, lambda rows: rows, 3, given) for given in (None, lengths))
+    epochs = [sorted_.order(tf.constant(epoch, tf.int64)).numpy() for epoch in (0, 1)]
+    assert all(np.array_equal(np.sort(epoch), np.arange(10_000)) for epoch in epochs)
+    assert np.mean(epochs[0] == epochs[1]) < 0.01
+
+    def padding_share(order):
+        rows = lengths[order.reshape(-1, 16)]
+        return 1 - rows.sum() / (16 * rows.max(axis=1)).sum()
+
+    assert padding_share(plain.order(tf.constant(0, tf.int64)).numpy()) > 0.4
+    assert padding_share(epochs[0]) < 0.02
+    # Long and short batches come in no order, and a text has other neighbours in the next epoch.
+    longest = lengths[epochs[0].reshape(-1, 16)].max(axis=1)
+    assert abs(np.corrcoef(np.arange(len(longest)), longest)[0, 1]) < 0.1
+    beside = [dict(zip(epoch[:-1].tolist(), epoch[1:].tolist(), strict=True)) for epoch in epochs]
+    assert np.mean([beside[1].get(text) == after for text, after in beside[0].items()]) < 0.01
+
+
+def test_a_short_last_batch_stays_last_with_lengths():
+    found = ShuffledBatches(10, 4, lambda rows: rows, 0, lengths=range(10)).batches_from(0).take(6)
+    assert [len(batch) for batch in found] == [4, 4, 2, 4, 4, 2]
 
 
 def test_steps_per_epoch_counts_the_short_batch():

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert_kit.training import AdamW, WarmUpAndDecay, create_optimizer
+from keras_bert_kit import BertClassifier, BertConfig, BertEncoder
+from keras_bert_kit.models.depth import freeze, layers_by_depth, rates_by_depth, unfreeze
+from keras_bert_kit.training import AdamW, Lamb, WarmUpAndDecay, create_optimizer, steps_of
 
 
 def test_the_schedule_rises_then_falls():
@@ -30,7 +32,7 @@ def test_a_warm_up_longer_than_the_run_is_warned_of():
         (dict(num_train_steps=0), "num_train_steps must be 1 or more.*Received: num_train_steps=0"),
         (dict(num_warmup_steps=-1), "num_warmup_steps 0 or more.*num_warmup_steps=-1"),
         (dict(end_lr=1.0), "init_lr must be at least end_lr"),
-        (dict(optimizer_type="sgd"), "optimizer_type must be 'adamw'. Received: optimizer_type='sgd'"),
+        (dict(optimizer_type="sgd"), "optimizer_type must be one of adamw, lamb. Received: optimizer_type='sgd'"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):
@@ -66,10 +68,80 @@ def test_updates_equal_numpy_with_decay_for_matrices_only():
             np.testing.assert_allclose(weight, value, atol=2e-5)
 
 
-def test_the_optimizer_survives_serialization():
-    optimizer = create_optimizer(1e-3, 10, 2, weight_decay=0.3, global_clipnorm=0.5)
+@pytest.mark.parametrize(("name", "kind"), [("adamw", AdamW), ("lamb", Lamb)])
+def test_the_optimizer_survives_serialization(name, kind):
+    optimizer = create_optimizer(1e-3, 10, 2, optimizer_type=name, weight_decay=0.3, global_clipnorm=0.5)
     copy = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
-    assert type(copy) is AdamW and copy.get_config() == optimizer.get_config()
+    assert type(copy) is kind and copy.get_config() == optimizer.get_config() and copy.decay == 0.3
+
+
+def test_lamb_equals_numpy():
+    weights, gradients = variables()
+    values = [weight.numpy().astype("float64") for weight in weights]
+    moments = [[np.zeros(v.shape), np.zeros(v.shape)] for v in values]
+    optimizer = Lamb(0.1, weight_decay=0.2, epsilon=1e-2)
+    for step in range(1, 4):
+        optimizer.apply(gradients, weights)
+        for i, gradient in enumerate(gradients):
+            moments[i][0] = 0.9 * moments[i][0] + 0.1 * gradient.numpy()
+            moments[i][1] = 0.999 * moments[i][1] + 0.001 * gradient.numpy() ** 2
+            update = moments[i][0] / (1 - 0.9**step) / (np.sqrt(moments[i][1] / (1 - 0.999**step)) + 1e-2)
+            rate = 0.1
+            if values[i].ndim == 2:
+                update += 0.2 * values[i]
+                rate *= np.linalg.norm(values[i]) / np.linalg.norm(update)
+            values[i] -= rate * update
+        for weight, value in zip(weights, values, strict=True):
+            np.testing.assert_allclose(weight, value, atol=2e-5)
+
+
+def test_rate_factors_scale_the_rate_of_single_variables():
+    (plain, _), gradients = variables()
+    (half, bias), _ = variables()
+    resting = lambda step: tf.cast(step >= 2, tf.float32)  # noqa: E731
+    one, two = AdamW(0.05, weight_decay=0.5), AdamW(0.1, weight_decay=0.5)
+    two.set_rate_factors([(half, 0.5), (bias, resting)])
+    start = bias.numpy()
+    for step in range(3):
+        one.apply([gradients[0]], [plain])
+        two.apply(gradients, [half, bias])
+        assert (np.abs(bias.numpy() - start).max() > 0) == (step == 2)
+    np.testing.assert_allclose(half.numpy(), plain.numpy(), atol=1e-6)
+    with pytest.raises(ValueError, match="before the optimizer is built"):
+        two.set_rate_factors([])
+
+
+def test_warm_up_as_a_share_and_in_examples():
+    assert create_optimizer(1.0, 900, 0.1)._learning_rate.num_warmup_steps == 90
+    assert steps_of(examples=1000, batch_size=32) == 32 and steps_of(32, 32) == 1
+
+
+def classifier():
+    sizes = dict(vocab_size=9, hidden_size=8, num_hidden_layers=3, num_attention_heads=2, intermediate_size=8)
+    return BertClassifier(BertEncoder(BertConfig(**sizes)), 2)
+
+
+def test_rates_fall_with_depth():
+    model = classifier()
+    rates = rates_by_depth(model, 0.5)
+    assert {id(v) for v, _ in rates} == {id(v) for v in model.trainable_variables} and len(rates) == 3 * 12 + 5 + 2 + 2
+    of = {name: {rate for v, rate in rates if any(v is w for layer in layers for w in layer.weights)}
+          for name, layers in layers_by_depth(model).items()}  # fmt: skip
+    assert of == {"embeddings": {1 / 16}, "block_0": {1 / 8}, "block_1": {1 / 4}, "block_2": {1 / 2}, "head": {1.0}}
+    with pytest.raises(ValueError, match="above 0 and at most 1. Received: layer_decay=0"):
+        rates_by_depth(model, 0)
+
+
+def test_freezing_takes_variables_out_of_training():
+    model = classifier()
+    freeze(model, "embeddings", layers=range(2))
+    assert len(model.trainable_variables) == 12 + 2 + 2
+    unfreeze(model, layers=[1])
+    assert len(model.trainable_variables) == 24 + 2 + 2
+    unfreeze(model)
+    assert len(model.trainable_variables) == 36 + 5 + 2 + 2
+    with pytest.raises(ValueError, match="Parts of this model are embeddings, block_0, .*Received: block_7"):
+        freeze(model, layers=[7])
 
 
 def test_five_steps_equal_pytorch(shared):

@@ -59,12 +59,15 @@ def classification_dataset(
 def classification_batches(
     examples: Examples, pack: Callable, class_names: Sequence[str], batch_size: int, seed: int = 0
 ) -> ShuffledBatches:
-    """The same batches for `Trainer`: endless, shuffled anew in each epoch, and resumed at any position at once.
+    """Batches for `Trainer`: endless, shuffled anew in each epoch, and resumed at any position at once.
+
+    Texts of similar length share a batch, which saves padding.
 
     Args:
         examples, pack, class_names, batch_size, seed: see `classification_dataset`.
     """
-    return ShuffledBatches(len(examples), batch_size, _maker_of_batches(examples, pack, class_names), seed)
+    lengths = [len(text) for text in examples.texts]
+    return ShuffledBatches(len(examples), batch_size, _maker_of_batches(examples, pack, class_names), seed, lengths)
 
 
 def _maker_of_batches(examples, pack, class_names):

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+_POOL_BATCHES = 50  # large enough for batches of almost one length, small enough to mix
+
 
 class ShuffledBatches:
     """Endless batches of examples; each epoch goes through all of them in another random order.
@@ -9,14 +11,18 @@ class ShuffledBatches:
     The order of an epoch is a permutation that seed and epoch determine. So the position in the data is one integer,
     the number of examples seen, and to go on from there nothing has to be run through again.
 
+    Given lengths, texts of similar length share a batch, which saves padding: after the permutation, pools of 50
+    batches are sorted by length and cut into batches, and the batches of the epoch are permuted.
+
     Args:
         num_examples: int.
         batch_size: int, examples a batch, over all replicas; the last batch of an epoch may be shorter.
         batch_at: function from an int64 tensor (batch,) of numbers of examples to a batch, run in `tf.data`.
         seed: int, 0 or more.
+        lengths: ints (examples,), such as characters of the texts. Default: batches are not sorted by length.
     """
 
-    def __init__(self, num_examples, batch_size, batch_at, seed=0):
+    def __init__(self, num_examples, batch_size, batch_at, seed=0, lengths=None):
         if num_examples < 1 or batch_size < 1:
             raise ValueError(
                 f"num_examples and batch_size must be 1 or more. Received: {num_examples} and {batch_size}."
@@ -25,6 +31,7 @@ class ShuffledBatches:
         self.batch_size = batch_size
         self.batch_at = batch_at
         self.seed = seed
+        self.lengths = None if lengths is None else tf.constant(lengths, tf.int64)
 
     @property
     def steps_per_epoch(self):
@@ -40,11 +47,29 @@ class ShuffledBatches:
         first_epoch, seen = divmod(position, self.num_examples)
 
         def indices(epoch):
-            numbers = tf.range(self.num_examples, dtype=tf.int64)
-            order = tf.random.experimental.stateless_shuffle(numbers, seed=tf.stack([self.seed, epoch]))
-            left = order[tf.where(epoch == first_epoch, seen, 0) :]
+            left = self.order(epoch)[tf.where(epoch == first_epoch, seen, 0) :]
             return tf.data.Dataset.from_tensor_slices(left).batch(self.batch_size)
 
         epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
         batches = epochs.flat_map(indices).map(self.batch_at, num_parallel_calls=tf.data.AUTOTUNE)
         return batches.prefetch(tf.data.AUTOTUNE)
+
+    def order(self, epoch):
+        """Returns the numbers of all examples in the order of an epoch, int64 (examples,).
+
+        Args:
+            epoch: scalar int64 tensor, from 0.
+        """
+        order = _permuted(tf.range(self.num_examples, dtype=tf.int64), self.seed, epoch)
+        if self.lengths is None:
+            return order
+        pool = tf.range(self.num_examples, dtype=tf.int64) // (_POOL_BATCHES * self.batch_size)
+        longest = tf.reduce_max(self.lengths) + 1
+        order = tf.gather(order, tf.argsort(pool * longest + tf.gather(self.lengths, order), stable=True))
+        whole = self.num_examples // self.batch_size * self.batch_size
+        batches = _permuted(tf.reshape(order[:whole], (-1, self.batch_size)), self.seed + 1, epoch)
+        return tf.concat([tf.reshape(batches, (-1,)), order[whole:]], axis=0)
+
+
+def _permuted(rows, seed, epoch):
+    return tf.random.experimental.stateless_shuffle(rows, seed=tf.stack([tf.constant(seed, tf.int64), epoch]))

@@ -1,9 +1,12 @@
 """Training: strategy, losses, the loop, the optimizer of BERT, checkpoints, and what a person sees."""
 
+from keras_bert_kit.training.adamw import AdamW
 from keras_bert_kit.training.evaluation import Evaluator
+from keras_bert_kit.training.lamb import Lamb
 from keras_bert_kit.training.loop import History, Trainer
 from keras_bert_kit.training.losses import CrossEntropy
-from keras_bert_kit.training.optimizer import AdamW, WarmUpAndDecay, create_optimizer
+from keras_bert_kit.training.optimizer import create_optimizer, steps_of
+from keras_bert_kit.training.schedule import WarmUpAndDecay
 from keras_bert_kit.training.strategy import make_strategy
 
 __all__ = [
@@ -11,8 +14,10 @@ __all__ = [
     "CrossEntropy",
     "Evaluator",
     "History",
+    "Lamb",
     "Trainer",
     "WarmUpAndDecay",
     "create_optimizer",
     "make_strategy",
+    "steps_of",
 ]

@@ -1,0 +1,84 @@
+"""`AdamW`, as in PyTorch. Source: Loshchilov and Hutter 2017, https://arxiv.org/abs/1711.05101."""
+
+import keras
+import tensorflow as tf
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_kit")
+class AdamW(keras.optimizers.Adam):
+    """Adam with bias correction and decoupled weight decay, as in PyTorch, one fused operation per variable.
+
+    `keras.optimizers.AdamW` differs in two things that matter for BERT: it decays biases and LayerNorm unless told by
+    name, and it adds epsilon before the bias correction, so that the first steps are smaller where gradients are small.
+    Here variables with one axis (all biases, LayerNorm's `gamma` and `beta`) are not decayed, and
+    update = rate * m̂ / (√v̂ + epsilon), with m̂ = m / (1 - β₁ᵗ) and v̂ = v / (1 - β₂ᵗ).
+
+    Args:
+        learning_rate: float or schedule.
+        weight_decay: float, share of a weight taken off per step, times the rate.
+        beta_1: float, decay of the mean of gradients, m.
+        beta_2: float, decay of the mean of squared gradients, v.
+        epsilon: float.
+        **kwargs: of `keras.optimizers.Optimizer`, such as `global_clipnorm`.
+    """
+
+    def __init__(self, learning_rate=5e-5, weight_decay=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-6, **kwargs):
+        # Keras' own weight decay knows no rate of a single variable, so it is off.
+        super().__init__(learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, **kwargs)
+        self.decay = weight_decay
+        self._rate_factors = ()
+
+    def set_rate_factors(self, rate_factors):
+        """Gives variables a rate of their own, before the optimizer is built; it is not part of the config.
+
+        Args:
+            rate_factors: list of (variable, factor). A factor is a float, or a function of the step, for example
+                `lambda step: tf.cast(step >= 100, tf.float32)` for a variable that is to rest for 100 steps. Others
+                have the factor 1.
+        """
+        if self.built:
+            raise ValueError("Rate factors must be given before the optimizer is built, that is, before Trainer.")
+        self._rate_factors = tuple(rate_factors)
+
+    def build(self, variables):
+        """Makes the moments, and finds the rate factor of each variable."""
+        super().build(variables)
+        factors = {id(variable): factor for variable, factor in self._rate_factors}
+        self._factors = [factors.get(id(variable), 1.0) for variable in variables]
+
+    def is_decayed(self, variable):
+        """Says whether weight decay is applied to a variable: those with two axes or more are matrices and tables."""
+        return self.decay > 0 and len(variable.shape) >= 2
+
+    def rate_factor(self, variable):
+        """Returns the factor on the rate of a variable, a float, or a scalar tensor where it changes with the step."""
+        factor = self._factors[self._get_variable_index(variable)]
+        return factor(self.iterations) if callable(factor) else factor
+
+    def update_step(self, gradient, variable, learning_rate):
+        """Updates one variable and its two moments."""
+        index, dtype = self._get_variable_index(variable), variable.dtype
+        step = tf.cast(self.iterations + 1, dtype)
+        beta_1_power, beta_2_power = self.beta_1**step, self.beta_2**step
+        rate = tf.cast(learning_rate * self.rate_factor(variable), dtype)
+        if self.is_decayed(variable):
+            variable.assign_sub(variable * (rate * self.decay))
+        # All of one dtype: the operation does not check that, and a mixture ends the process.
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=self._momentums[index].value.handle,
+            v=self._velocities[index].value.handle,
+            beta1_power=beta_1_power,
+            beta2_power=beta_2_power,
+            lr=rate,
+            beta1=tf.cast(self.beta_1, dtype),
+            beta2=tf.cast(self.beta_2, dtype),
+            # The operation adds epsilon to √v, before the correction; scaled so, it is the same as adding it to √v̂.
+            epsilon=self.epsilon * tf.sqrt(1.0 - beta_2_power),
+            grad=tf.cast(tf.convert_to_tensor(gradient), dtype),
+        )
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config() | {"weight_decay": self.decay}
+        return {key: value for key, value in config.items() if key != "amsgrad"}
