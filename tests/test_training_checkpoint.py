@@ -16,6 +16,8 @@ from keras_bert_kit.training import AdamW, CrossEntropy, Trainer, create_optimiz
 from keras_bert_kit.training import checkpoint as checkpoint_module
 
 DATA = token_data(43)
+# Runs here are cut short on purpose, to go on from a checkpoint.
+pytestmark = pytest.mark.filterwarnings("ignore:num_train_steps of the schedule and the steps of the run")
 
 
 def trainer_of(replicas=1, **options):
@@ -113,7 +115,8 @@ def test_only_the_newest_are_kept_and_the_best(tmp_path):
         keep_last=3,
     )
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == [f"best-{history.best_step:08d}", "log.jsonl", "step-00000008", "step-00000010", "step-00000012"]
+    steps = [f"step-{step:08d}" for step in (8, 10, 12)]
+    assert names == [f"best-{history.best_step:08d}", "log.jsonl", *steps, "tensorboard"]
     assert history.best == max(results["accuracy"] for _, results in history.validations)
     assert len(history.validations) == 4
 
@@ -170,7 +173,7 @@ def test_what_a_kill_left_behind_is_removed(tmp_path):
     (tmp_path / ".tmp-step-00000003-abc").mkdir(parents=True)
     (tmp_path / ".tmp-step-00000003-abc" / "variables.safetensors").write_bytes(b"half")
     trainer_of().fit(train_batches(), 2, checkpoint_dir=tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl", "step-00000002"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl", "step-00000002", "tensorboard"]
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), PermissionError(13, "Permission denied")])
@@ -200,3 +203,17 @@ def test_the_loss_scale_is_saved(tmp_path):
     first.fit(train_batches(), 3, checkpoint_dir=tmp_path)
     second.fit(train_batches(), 3, checkpoint_dir=tmp_path)
     assert float(second.step.loss_scale.value) == 4.0 and int(second.step.loss_scale.good_steps) == 3
+
+
+def test_scalars_for_tensorboard(tmp_path):
+    history = trainer_of().fit(train_batches(), 5, validation_dataset=held_out(), checkpoint_dir=tmp_path)
+    (path,) = (tmp_path / "tensorboard").iterdir()
+    found = {}
+    for record in tf.data.TFRecordDataset(str(path)):
+        event = tf.compat.v1.Event.FromString(record.numpy())
+        for value in event.summary.value:
+            assert value.metadata.plugin_data.plugin_name in ("scalars", "")
+            found.setdefault(value.tag, []).append((event.step, float(tf.make_ndarray(value.tensor))))
+    losses = [(record["step"], record["loss"]) for record in history.records if "loss" in record]
+    assert found["train/loss"] == losses and len(losses) == 5
+    assert found["validation/accuracy"] == [(5, pytest.approx(history.validations[0][1]["accuracy"]))]

@@ -133,6 +133,20 @@ def test_float16_learns_what_float32_learns():
     np.testing.assert_allclose(half[0].model.weights[0].numpy(), full[0].model.weights[0].numpy(), atol=5e-3)
 
 
+@pytest.mark.parametrize("replicas", REPLICAS[:2])
+def test_tokens_and_padding_are_counted(replicas, capsys):
+    strategy = strategy_of(replicas)
+    with strategy.scope():
+        inputs = {"input_mask": keras.Input((4,), name="input_mask")}
+        model, optimizer = keras.Model(inputs, keras.layers.Dense(2)(inputs["input_mask"])), sgd()
+    mask = np.array([[1, 1, 1, 0], [1, 0, 0, 0], [1, 1, 1, 1]], "float32")
+    dataset = tf.data.Dataset.from_tensor_slices(({"input_mask": mask}, np.array([0, 1, 0]))).batch(3)
+    history = Trainer(model, optimizer, CrossEntropy(), strategy=strategy).fit(dataset, 10)
+    assert history.records[0]["tokens"] == 8 and history.records[0]["padding_share"] == pytest.approx(1 / 3)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 10 and lines[-1].startswith("step 10 of 10: loss ") and lines[-1].endswith("padding 33%")
+
+
 def test_a_loss_that_is_not_finite_stops_with_the_step():
     inputs, labels = token_data(43)
     inputs[20] = np.nan  # in the third batch of eight

@@ -112,7 +112,7 @@ def test_rate_factors_scale_the_rate_of_single_variables():
 
 
 def test_warm_up_as_a_share_and_in_examples():
-    assert create_optimizer(1.0, 900, 0.1)._learning_rate.num_warmup_steps == 90
+    assert create_optimizer(1.0, 900, 0.1).schedule.num_warmup_steps == 90
     assert steps_of(examples=1000, batch_size=32) == 32 and steps_of(32, 32) == 1
 
 

@@ -8,6 +8,7 @@ from keras_bert_kit.training.losses import CrossEntropy
 from keras_bert_kit.training.optimizer import create_optimizer, steps_of
 from keras_bert_kit.training.schedule import WarmUpAndDecay
 from keras_bert_kit.training.strategy import make_strategy
+from keras_bert_kit.training.variables import describe_variables
 
 __all__ = [
     "AdamW",
@@ -18,6 +19,7 @@ __all__ = [
     "Trainer",
     "WarmUpAndDecay",
     "create_optimizer",
+    "describe_variables",
     "make_strategy",
     "steps_of",
 ]

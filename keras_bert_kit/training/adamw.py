@@ -26,6 +26,7 @@ class AdamW(keras.optimizers.Adam):
         # Keras' own weight decay knows no rate of a single variable, so it is off.
         super().__init__(learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, **kwargs)
         self.decay = weight_decay
+        self.schedule = learning_rate
         self._rate_factors = ()
 
     def set_rate_factors(self, rate_factors):

@@ -1,9 +1,9 @@
 """`Trainer`: the training loop. It knows nothing of BERT: model, optimizer, loss and strategy are arguments."""
 
-import contextlib
 import dataclasses
 import math
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import tensorflow as tf
@@ -12,11 +12,13 @@ from keras_bert_kit.errors import TrainingError
 from keras_bert_kit.training.checkpoint import Checkpoints
 from keras_bert_kit.training.distribution import share_batches
 from keras_bert_kit.training.evaluation import Evaluator
+from keras_bert_kit.training.guards import StuckLoss, check_batch, check_schedule
 from keras_bert_kit.training.progress import ProgressBar
 from keras_bert_kit.training.records import Records
 from keras_bert_kit.training.step import TrainStep
 from keras_bert_kit.training.stop import StopSignal
 from keras_bert_kit.training.strategy import is_chief
+from keras_bert_kit.training.tensorboard import Scalars
 
 
 class Trainer:
@@ -113,7 +115,8 @@ class Trainer:
                 others.
             patience: int, evaluations without a new best after which the run ends early. Default: never.
             checkpoint_dir: folder of checkpoints. If there is one, the run goes on from the newest. With several
-                workers, a folder that all of them see; the first worker writes.
+                workers, a folder that all of them see; the first worker writes. Beside the checkpoints lie `log.jsonl`,
+                a line per step and evaluation, and `tensorboard/`.
             save_every: int, steps between checkpoints; the last step is always followed by one. Default: only that,
                 and SIGTERM, after which the run is saved and the process ends with exit code 0.
             keep_last: int, how many checkpoints to go on from are kept, besides the best.
@@ -130,25 +133,32 @@ class Trainer:
         chief = is_chief(self.strategy)
         checkpoints = Checkpoints(checkpoint_dir, self._state_variables(), keep_last, chief) if checkpoint_dir else None
         state = _State(**(checkpoints and checkpoints.restore() or {}))
+        batches = _from_position(train_dataset, state)
+        stuck = self._look_before(batches, steps)
         records = Records(Path(checkpoint_dir) / "log.jsonl" if checkpoint_dir and chief else None, state.step)
+        scalars = Scalars(Path(checkpoint_dir) / "tensorboard" if checkpoint_dir and chief else None)
         bar = ProgressBar(steps, state.step)
 
         def save():
             records.flush()
             checkpoints.save(state.step, dataclasses.asdict(state))
 
-        with StopSignal() as stop, contextlib.closing(records), contextlib.closing(bar):
-            batches = iter(share_batches(_from_position(train_dataset, state), self.strategy))
+        with StopSignal() as stop, closing(records), closing(scalars), closing(bar):
+            batches = iter(share_batches(batches, self.strategy))
             while state.step < steps and not state.is_exhausted(patience):
                 count = min(_until(state.step, period) for period in (self.steps_per_call, validate_every, save_every))
                 count = min(count, steps - state.step)
-                for logs in self._train(batches, count, state):
+                for logs, examples in self._train(batches, count, state):
                     records.add(state.step, **logs)
-                    bar.update(state.step, logs)
+                    scalars.add(state.step, logs, "train")
+                    bar.update(state.step, logs, examples)
+                    if stuck:
+                        stuck.see(state.step, logs["loss"])
                 last = state.step == steps
                 if validation_dataset is not None and (last or _is_due(state.step, validate_every)):
                     results = self.evaluate(validation_dataset)
                     records.add(state.step, validation=results)
+                    scalars.add(state.step, results, "validation")
                     if state.is_best(results, monitor) and checkpoints:
                         checkpoints.save_best(state.step, dataclasses.asdict(state))
                     (on_validation or bar.show)(state.step, results)
@@ -162,12 +172,20 @@ class Trainer:
         """Evaluates on every example once: see `Evaluator`."""
         return self._evaluator(dataset)
 
+    def _look_before(self, batches, steps):
+        """Checks what can be checked before the first step; returns what looks for a loss that does not fall."""
+        inputs, labels = next(iter(batches.take(1)))
+        check_schedule(getattr(self.optimizer, "schedule", None), steps, len(tf.nest.flatten(labels)[0]))
+        classes = check_batch(self.model, inputs, labels)
+        return StuckLoss(classes) if classes else None
+
     def _train(self, batches, count, state):
         """Makes some steps, and yields the logs of each, with the state moved on."""
         for row in self._train_call(batches, tf.constant(count)).numpy().tolist():
             logs = dict(zip(self.step.names, row, strict=True))
             state.step += 1
-            state.position += int(logs.pop("examples"))
+            examples = int(logs.pop("examples"))
+            state.position += examples
             scale = self.step.loss_scale
             if not math.isfinite(logs["loss"]) and (scale is None or float(scale.value.numpy()) <= 1.0):
                 raise TrainingError(
@@ -175,7 +193,7 @@ class Trainer:
                     f"{logs['gradient_norm']}. Lower the learning rate, or look for broken examples in that batch; "
                     "the checkpoints are from before it."
                 )
-            yield logs
+            yield logs, examples
 
     def _train_steps(self, batches, count):
         table = tf.TensorArray(tf.float32, size=count)

@@ -49,7 +49,8 @@ class TrainStep:
 
         Returns:
             float32 (values,), what `names` says: the parts of the loss and the metrics, each a mean over its targets
-            in the global batch; `gradient_norm`, before clipping; `learning_rate`; and `examples`, their number.
+            in the global batch; `gradient_norm`, before clipping; `learning_rate`; `examples`, their number; and with
+            `input_mask` among the inputs, `tokens`, their number, and `padding_share`.
         """
         rate = tf.cast(self.optimizer.learning_rate, tf.float32)
         gradients, logs = self.strategy.run(self._gradients, args=batch)
@@ -79,7 +80,13 @@ class TrainStep:
         logs["loss"] = tf.add_n(list(logs.values()))
         logs |= {name: mean(*pair) for name, pair in metrics.items()}
         rows = tf.cast(tf.shape(tf.nest.flatten(labels)[0])[0], tf.float32)
-        return gradients, logs | {"gradient_norm": norm, "examples": replica.all_reduce("sum", rows)}
+        logs |= {"gradient_norm": norm, "examples": replica.all_reduce("sum", rows)}
+        if isinstance(inputs, dict) and "input_mask" in inputs:
+            mask = inputs["input_mask"]
+            tokens = tf.reduce_sum(tf.cast(mask, tf.float32))
+            tokens, places = replica.all_reduce("sum", (tokens, tf.cast(tf.size(mask), tf.float32)))
+            logs |= {"tokens": tokens, "padding_share": 1.0 - mean(tokens, places)}
+        return gradients, logs
 
     def update(self, gradients):
         """Runs on each replica: applies gradients that are the same on every replica."""

@@ -1,0 +1,111 @@
+"""Looks, before and during a run, for mistakes that let a model train and learn nothing."""
+
+import math
+import warnings
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_kit.errors import TrainingError
+from keras_bert_kit.training.losses import IGNORED_LABEL
+
+_ROWS = 4  # enough to see what kind of numbers the outputs are
+
+
+def check_schedule(schedule, steps, batch_size):
+    """Warns of a schedule that is made for a run of another length.
+
+    Args:
+        schedule: the optimizer's learning rate; only a `WarmUpAndDecay` is looked at.
+        steps: int, of the run.
+        batch_size: int, examples a step.
+    """
+    planned = getattr(schedule, "num_train_steps", None)
+    if planned is None:
+        return
+    highest = float(schedule(min(steps, schedule.num_warmup_steps)))
+    if planned < steps:
+        what = f"The rate is {schedule.end_lr:g} from step {planned} on, and the rest of the run learns nothing."
+    elif batch_size >= 4 and planned >= 0.9 * steps * batch_size:
+        what = (
+            f"That looks like a count of examples: the rate will only reach {highest:.3g}, and hardly fall. "
+            "A step is one update of the weights; an epoch has ceil(examples / batch_size) of them."
+        )
+    elif steps < schedule.num_warmup_steps:
+        what = f"The warm-up is longer than the run: the rate will only reach {highest:.3g}."
+    else:
+        return
+    warnings.warn(
+        "num_train_steps of the schedule and the steps of the run should be the same. "
+        f"Received: num_train_steps={planned}, steps={steps}. {what}",
+        stacklevel=3,
+    )
+
+
+def check_batch(model, inputs, labels):
+    """Looks at one batch: labels out of range, rows without a token, outputs that are no logits.
+
+    Args:
+        model: `keras.Model`; if its output is one tensor, (..., classes), labels are compared with it.
+        inputs: what the model takes. In a dictionary, `input_mask` is looked at.
+        labels: the labels.
+
+    Returns:
+        Number of classes, or None where the output is not one tensor.
+
+    Raises:
+        TrainingError: A label is not a class.
+    """
+    if isinstance(inputs, dict) and "input_mask" in inputs:
+        empty = int(np.sum(np.all(np.asarray(inputs["input_mask"]) == 0, axis=-1)))
+        if empty:
+            warnings.warn(
+                f"Every row should hold tokens. Received: {empty} rows with an input_mask of zeros in the first batch.",
+                stacklevel=3,
+            )
+    outputs = model(tf.nest.map_structure(lambda tensor: tensor[:_ROWS], inputs), training=False)
+    if not tf.is_tensor(outputs) or not tf.is_tensor(labels):
+        return None
+    classes, found = outputs.shape[-1], np.asarray(labels)
+    wrong = found[(found != IGNORED_LABEL) & ((found < 0) | (found >= classes))]
+    if wrong.size:
+        raise TrainingError(
+            f"Labels must be class numbers from 0 to {classes - 1}, or {IGNORED_LABEL} for no target. "
+            f"Received: {sorted(set(wrong.tolist()))[:10]}. Nothing was trained; number the classes from 0."
+        )
+    numbers = np.asarray(outputs, dtype="float64")
+    if numbers.size and numbers.min() >= 0 and np.allclose(numbers.sum(axis=-1), 1.0, atol=1e-3):
+        warnings.warn(
+            "The loss takes logits. Received: outputs that are probabilities (from 0 to 1, adding up to 1). "
+            "Leave the softmax out of the model.",
+            stacklevel=3,
+        )
+    return classes
+
+
+class StuckLoss:
+    """Warns once when the loss stays at ln(classes), that of guessing.
+
+    Args:
+        num_classes: int.
+        patience_steps: int, steps over which the mean is taken.
+    """
+
+    def __init__(self, num_classes, patience_steps=200):
+        self.chance = math.log(num_classes)
+        self.patience_steps = patience_steps
+        self._losses = []
+
+    def see(self, step, loss):
+        """Takes the loss of a step."""
+        self._losses.append(loss)
+        if len(self._losses) == self.patience_steps:
+            mean = sum(self._losses) / len(self._losses)
+            if abs(mean - self.chance) < 0.01 * self.chance:
+                warnings.warn(
+                    f"The loss should fall. Received: {mean:.4f} on average over the last {self.patience_steps} steps, "
+                    f"at step {step}, which is guessing (ln of the number of classes is {self.chance:.4f}). Is the "
+                    "rate too low or too high, are labels and texts in the same order?",
+                    stacklevel=2,
+                )
+            self._losses = []
