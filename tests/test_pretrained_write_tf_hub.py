@@ -158,6 +158,14 @@ def test_a_kit_file_that_says_something_else_is_refused(written, tmp_path, chang
         load_pretrained(folder)
 
 
+def test_a_vocabulary_that_was_changed_later_is_noticed(written, tmp_path):
+    folder = shutil.copytree(written[0], tmp_path / "m")
+    words = (folder / "assets/vocab.txt").read_bytes()
+    (folder / "assets/vocab.txt").write_bytes(words.replace(b"robot", b"rabot"))
+    with pytest.raises(CheckpointError, match="vocab.txt must be the file that was recorded, with sha256"):
+        load_pretrained(folder)
+
+
 @pytest.mark.parametrize("name", ["encoder_v1", "encoder_v3", "encoder_v4_with_mlm"])
 def test_saved_models_of_tf_models_come_back_bit_equal(shared, tmp_path, name):
     bert = load_pretrained(shared / "fixtures/hub" / name)
