@@ -1,5 +1,8 @@
 """TF1 modules: equal to what their own graph computes in a session; what no tensor says is read out of the graph."""
 
+import dataclasses
+import shutil
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -148,3 +151,21 @@ def test_damaged_and_other_modules_are_refused(tmp_path):
     tf.raw_ops.SaveV2(prefix=prefix, tensor_names=["w"], shape_and_slices=[""], tensors=[tf.constant([1.0])])
     with pytest.raises(CheckpointError, match="the tensors of a BERT encoder, as the original BERT.*Received: w"):
         load_pretrained(tmp_path)
+
+
+def test_the_graph_that_the_original_code_made_says_the_same(shared, tmp_path):
+    # A .meta file holds the graph of google-research/bert. This one is of an early version, whose GELU was the erf
+    # form; bert_config.json, read alone, means today's code and its tanh form.
+    folder = shared / "fixtures/tf1_checkpoint"
+    model = SavedModel()
+    graph = model.meta_graphs.add()
+    graph.ParseFromString((folder / "bert_model.ckpt.meta").read_bytes())
+    (tmp_path / "variables").mkdir()
+    (tmp_path / "saved_model.pb").write_bytes(model.SerializeToString())
+    for part in ("index", "data-00000-of-00001"):
+        shutil.copy(folder / f"bert_model.ckpt.{part}", tmp_path / f"variables/variables.{part}")
+    module, checkpoint = load_pretrained(tmp_path), load_pretrained(folder)
+    assert module.config == dataclasses.replace(checkpoint.config, hidden_act="gelu_erf")
+    assert module.report.heads == checkpoint.report.heads
+    stated = [note.split("=")[0] for note in module.report.notes if note.endswith("(from the graph, read as data)")]
+    assert stated == ["num_attention_heads", "hidden_act", "layer_norm_eps"]

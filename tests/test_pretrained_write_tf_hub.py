@@ -56,6 +56,7 @@ def test_a_saved_model_has_the_interface_of_tf_hub(written):
     for key in ("pooled_output", "sequence_output", "mlm_logits"):
         np.testing.assert_allclose(outputs[key], expected[key], atol=1e-5)
     np.testing.assert_allclose(outputs["served_pooled_output"], expected["pooled_output"], atol=1e-5)
+    assert load_pretrained(folder, verify=True).report.verified < 1e-5
     assert loaded.vocab_file.asset_path.numpy().decode().endswith("/assets/vocab.txt") and not loaded.do_lower_case
 
 

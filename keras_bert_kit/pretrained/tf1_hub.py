@@ -115,7 +115,7 @@ def _num_heads_of(graph, hidden_size):
 
 
 def _activation_of(graph):
-    """From the operations of the layer between the two dense layers of a block."""
+    """From the operations after the first dense layer of a block: the original BERT had GELU's erf form, then tanh."""
     ops = {op for _, op, _ in graph.nodes_like(r"bert/encoder/layer_0/intermediate/dense/.*")}
     found = {_ACTIVATIONS[op] for op in ops & _ACTIVATIONS.keys()}
     if found == {"tanh"} and "Pow" in ops:
