@@ -314,6 +314,7 @@ def test_the_report_reads_well_and_as_json(tmp_path):
     write_hf_folder(tmp_path)
     report = load_pretrained(tmp_path).report
     assert "hidden_act=gelu_erf (config.json says 'gelu' and is Hugging Face's)" in str(report)
+    assert "config      intermediate 24, positions 32, segments 2, dropout 0.1, of attention 0.1" in str(report)
     assert json.loads(report.to_json())["heads"] == ["pooler", "masked_lm", "next_sentence"]
     assert report.parameters == sum(array.size for array in load_file(tmp_path / "model.safetensors").values())
 
