@@ -20,6 +20,9 @@ _PRESET_NAMES = {
     "output/dense/": "_feedforward_output_dense/vars/",
     "output/LayerNorm/": "_feedforward_layer_norm/vars/",
     "bert/pooler/dense/": "dense/vars/",
+    "cls/predictions/output_bias": "masked_lm_head/vars/0",
+    "cls/predictions/transform/dense/": "masked_lm_head/_intermediate_dense/vars/",
+    "cls/predictions/transform/LayerNorm/": "masked_lm_head/_intermediate_layer_norm/vars/",
     "kernel": "0",
     "gamma": "0",
     "bias": "1",
@@ -27,9 +30,9 @@ _PRESET_NAMES = {
 }
 
 
-def write_preset(folder, class_name="BertBackbone", **config):
-    """Writes a preset with a classifier; returns the tensors under Hugging Face's names and their config."""
-    tensors, config = fake_bert(("classifier",), **config)
+def write_preset(folder, class_name="BertBackbone", head="classifier", **config):
+    """Writes a preset with the head "classifier" or "mlm"; returns tensors under Hugging Face's names, the config."""
+    tensors, config = fake_bert((head,), **config)
     heads = config["num_attention_heads"]
     (folder / "assets/tokenizer").mkdir(parents=True)
     text = "".join(f"{token}\n" for token in VOCABULARY)
@@ -48,10 +51,9 @@ def write_preset(folder, class_name="BertBackbone", **config):
     write_json(folder / "tokenizer.json", {"config": {"lowercase": False, "strip_accents": False}})
     write_json(folder / "task.json", {"class_name": "BertTextClassifier", "config": {"activation": "softmax"}})
     with h5py.File(folder / "task.weights.h5", "w") as task, h5py.File(folder / "model.weights.h5", "w") as model:
-        task["layers/dense/vars/0"], task["layers/dense/vars/1"] = (
-            tensors["classifier.weight"].T,
-            tensors["classifier.bias"],
-        )
+        if head == "classifier":
+            task["layers/dense/vars/0"] = tensors["classifier.weight"].T
+            task["layers/dense/vars/1"] = tensors["classifier.bias"]
         task["optimizer/vars/0"] = 3
         for name, array in tensors.items():
             name, array = google_name(name), google_array(name, array)
@@ -62,7 +64,7 @@ def write_preset(folder, class_name="BertBackbone", **config):
             if name.endswith("_self_attention_layer/output_dense/vars/0"):
                 array = array.reshape(heads, -1, array.shape[-1])
             if not name.startswith("output_"):
-                model[f"layers/{name}"] = array
+                (task if name.startswith("masked_lm_head") else model)[f"layers/{name}"] = array
     return tensors, config
 
 
@@ -73,8 +75,11 @@ def write_tf_h5(path, tensors, head="sequence_classification"):
             dense = array.ndim == 2 and "embeddings" not in name
             ending = "kernel" if dense else "embeddings" if "_embeddings." in name else "gamma"
             place = name.removesuffix(".weight") + f".{ending}" if name.endswith(".weight") else name
-            place = place.replace("LayerNorm.bias", "LayerNorm.beta").replace("cls.", "nsp___cls.").replace(".", "/")
+            place = (
+                place.replace("LayerNorm.bias", "LayerNorm.beta").replace("cls.seq", "nsp___cls.seq").replace(".", "/")
+            )
+            place = place.replace("cls/predictions", "mlm___cls/predictions")
             place = place.replace("encoder/layer/", "encoder/layer_._")
             first = place.split("/")[0]
-            layer = first if first in ("classifier", "qa_outputs", "nsp___cls") else "bert"
+            layer = first if first in ("classifier", "qa_outputs", "nsp___cls", "mlm___cls") else "bert"
             file[f"{layer}/tf_bert_for_{head}/{place}:0"] = array.T if dense else array

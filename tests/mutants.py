@@ -19,6 +19,7 @@ from fake_checkpoints import (
     write_tf_models_checkpoint,
 )
 from fake_h5 import write_preset, write_tf_h5
+from fake_tf1_hub import write_tf1_module
 from fake_torch import write_torch
 from fake_weights import write_hf_folder, write_sentence_transformers_folder
 from safetensors.numpy import save_file
@@ -67,9 +68,13 @@ def sources(folder):
     write_sentence_transformers_folder(place("sentence-transformers"), num_hidden_layers=1)
     write_tf_models_checkpoint(place("TF-Models checkpoint"))
     write_saved_model(place("TF-Hub SavedModel"))
+    write_tf1_module(place("TF-Hub module of TF1"))
     write_preset(place("keras-hub preset"))
     bert = load_pretrained(paths[SAFETENSORS])
     save_pretrained(bert.classifier, place(KIT), tokenizer=bert.tokenizer)
+    bert = load_pretrained(paths["TF-Hub module of TF1"])
+    save_pretrained(bert.pretrainer, place("ours, tf1"), tokenizer=bert.tokenizer, format="tf1")
+    save_pretrained(bert.pretrainer, place("ours, tf-hub"), tokenizer=bert.tokenizer, format="tf-hub")
     for name, format in PACKED.items():
         archive = shutil.make_archive(str(folder / "packed"), format, paths[SAFETENSORS])
         paths[name] = Path(archive).rename(folder / name)

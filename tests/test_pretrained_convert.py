@@ -82,7 +82,7 @@ def test_a_head_without_a_place_is_dropped_only_when_the_others_are_named(tmp_pa
     with pytest.raises(ValueError, match=message):
         convert(tmp_path / "m", tmp_path / "out", "tf-hub")
     assert not (tmp_path / "out").exists()
-    result = convert(tmp_path / "m", tmp_path / "mlm", "tf-hub", "--head", "masked_lm", "--head", "pooler")
+    result = convert(tmp_path / "m", tmp_path / "mlm", "tf-hub", "--head", "masked_lm")
     assert result["heads"] == ["pooler", "masked_lm"] and result["dropped_heads"] == ["next_sentence"]
     assert load_pretrained(tmp_path / "mlm").report.heads == ("pooler", "masked_lm")
     result = convert(tmp_path / "m", tmp_path / "encoder", "tf-hub", "--head", "pooler")

@@ -175,6 +175,15 @@ def test_tensors_may_be_missing_by_name_and_start_random(tmp_path):
     assert np.all(bert.encoder.blocks[1].output_dense.bias == 0)
 
 
+def test_a_seed_gives_the_same_random_start_every_time(tmp_path):
+    write_hf_folder(tmp_path, heads=("mlm",), pooler=False)
+    kernels = []
+    for _ in range(3):
+        keras.utils.set_random_seed(7)
+        kernels.append(np.asarray(load_pretrained(tmp_path, allow_missing=["pooler"]).encoder.pooler.dense.kernel))
+    np.testing.assert_array_equal(kernels[1:], kernels[:-1])
+
+
 def test_tensors_may_be_unused_by_name(tmp_path):
     write_hf_folder(tmp_path)
     change_tensors(tmp_path, lambda tensors: tensors.update({"bert.extra": np.ones(3, "int8"), "b": np.ones(1)}))
@@ -314,6 +323,7 @@ def test_the_report_reads_well_and_as_json(tmp_path):
     write_hf_folder(tmp_path)
     report = load_pretrained(tmp_path).report
     assert "hidden_act=gelu_erf (config.json says 'gelu' and is Hugging Face's)" in str(report)
+    assert "config      intermediate 24, positions 32, segments 2, dropout 0.1, of attention 0.1" in str(report)
     assert json.loads(report.to_json())["heads"] == ["pooler", "masked_lm", "next_sentence"]
     assert report.parameters == sum(array.size for array in load_file(tmp_path / "model.safetensors").values())
 

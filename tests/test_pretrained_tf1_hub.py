@@ -1,8 +1,12 @@
 """TF1 modules: equal to what their own graph computes in a session; what no tensor says is read out of the graph."""
 
+import dataclasses
+import shutil
+
 import numpy as np
 import pytest
 import tensorflow as tf
+from fake_checkpoints import write_google_folder
 from fake_tf1_hub import run_tf1_module, write_tf1_module
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
@@ -148,3 +152,31 @@ def test_damaged_and_other_modules_are_refused(tmp_path):
     tf.raw_ops.SaveV2(prefix=prefix, tensor_names=["w"], shape_and_slices=[""], tensors=[tf.constant([1.0])])
     with pytest.raises(CheckpointError, match="the tensors of a BERT encoder, as the original BERT.*Received: w"):
         load_pretrained(tmp_path)
+
+
+def test_a_meta_file_beside_a_checkpoint_need_not_be_readable(tmp_path):
+    write_google_folder(tmp_path)
+    notes = load_pretrained(tmp_path).report.notes
+    for content in (b"", b"\xff" * 99, b"\x12\x02\x0a\x00"):
+        (tmp_path / "bert_model.ckpt.meta").write_bytes(content)
+        assert load_pretrained(tmp_path).report.notes == notes
+
+
+def test_the_graph_that_the_original_code_made_says_the_same(shared, tmp_path):
+    # A .meta file holds the graph of google-research/bert. This one is of an early version, whose GELU was the erf
+    # form; bert_config.json, read alone, means today's code and its tanh form.
+    folder = shared / "fixtures/tf1_checkpoint"
+    model = SavedModel()
+    graph = model.meta_graphs.add()
+    graph.ParseFromString((folder / "bert_model.ckpt.meta").read_bytes())
+    (tmp_path / "variables").mkdir()
+    (tmp_path / "saved_model.pb").write_bytes(model.SerializeToString())
+    for part in ("index", "data-00000-of-00001"):
+        shutil.copy(folder / f"bert_model.ckpt.{part}", tmp_path / f"variables/variables.{part}")
+    module, checkpoint = load_pretrained(tmp_path), load_pretrained(folder)
+    assert module.config == dataclasses.replace(checkpoint.config, hidden_act="gelu_erf")
+    assert module.report.heads == checkpoint.report.heads
+    note = "the graph in bert_model.ckpt.meta has gelu_erf, as Google's code had before February 2019"
+    assert f"{note}; gelu_tanh was loaded" in checkpoint.report.notes
+    stated = [note.split("=")[0] for note in module.report.notes if note.endswith("(from the graph, read as data)")]
+    assert stated == ["num_attention_heads", "hidden_act", "layer_norm_eps"]

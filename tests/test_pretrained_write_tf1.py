@@ -12,7 +12,7 @@ from fake_weights import VOCABULARY, write_hf_folder
 from reference import Reference
 
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
+from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer, BertTokenClassifier
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.text import BertTokenizer
 
@@ -112,6 +112,15 @@ def test_what_googles_code_would_misread_is_refused(tmp_path, change):
     head = {"head_activation": change.get("hidden_act"), "head_epsilon": change.get("layer_norm_eps")}
     with pytest.raises(ValueError, match="model must have one activation and epsilon"):
         save_pretrained(BertPretrainer(bert.encoder, **head), tmp_path / "m", tokenizer=bert.tokenizer, format="tf1")
+    assert not (tmp_path / "m").exists()
+
+
+def test_heads_that_google_has_not_are_refused(tmp_path):
+    write_google_folder(tmp_path / "in")
+    bert = load_pretrained(tmp_path / "in")
+    model = BertTokenClassifier(bert.encoder, 3)
+    with pytest.raises(ValueError, match="format='tf1' must have a place for every head. Received: token_classifier"):
+        save_pretrained(model, tmp_path / "m", tokenizer=bert.tokenizer, format="tf1")
     assert not (tmp_path / "m").exists()
 
 

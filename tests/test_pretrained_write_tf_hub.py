@@ -56,6 +56,7 @@ def test_a_saved_model_has_the_interface_of_tf_hub(written):
     for key in ("pooled_output", "sequence_output", "mlm_logits"):
         np.testing.assert_allclose(outputs[key], expected[key], atol=1e-5)
     np.testing.assert_allclose(outputs["served_pooled_output"], expected["pooled_output"], atol=1e-5)
+    assert load_pretrained(folder, verify=True).report.verified < 1e-5
     assert loaded.vocab_file.asset_path.numpy().decode().endswith("/assets/vocab.txt") and not loaded.do_lower_case
 
 
@@ -155,6 +156,14 @@ def test_a_kit_file_that_says_something_else_is_refused(written, tmp_path, chang
     values = json.loads((folder / "assets/kit.json").read_text(encoding="utf-8"))
     (folder / "assets/kit.json").write_text(json.dumps(values | change), encoding="utf-8")
     with pytest.raises(error, match=message):
+        load_pretrained(folder)
+
+
+def test_a_vocabulary_that_was_changed_later_is_noticed(written, tmp_path):
+    folder = shutil.copytree(written[0], tmp_path / "m")
+    words = (folder / "assets/vocab.txt").read_bytes()
+    (folder / "assets/vocab.txt").write_bytes(words.replace(b"robot", b"rabot"))
+    with pytest.raises(CheckpointError, match="vocab.txt must be the file that was recorded, with sha256"):
         load_pretrained(folder)
 
 

@@ -10,14 +10,14 @@ from keras_bert_kit.text.added_tokens import extend_table, extend_tokenizer
 
 
 def add_tokens(tokenizer, model, tokens):
-    """Adds tokens to a tokenizer and to an encoder, classifier or pretrainer, which starts from what it knows.
+    """Adds tokens to a tokenizer and to an encoder, or a model on one, which starts from what it knows.
 
     Slots like "[unused12]" are used up first; then the word table grows, and the bias of the masked-LM head with it.
     The vector of a new token is the mean of those of the pieces that it was cut into.
 
     Args:
         tokenizer: BertTokenizer.
-        model: BertEncoder, BertClassifier or BertPretrainer with this vocabulary.
+        model: BertEncoder with this vocabulary, or a model on one, such as BertClassifier.
         tokens: list of str, words as the tokenizer sees them; known ones are left out.
 
     Returns:

@@ -31,30 +31,37 @@ def variables_of(encoder, *models):
     return named
 
 
-def read_arrays(arrays, plan, copies, config):
+def start_values(plan, config):
+    """Returns {row: array} with random numbers for the tensors that a source may lack, as a new layer has them.
+
+    Args:
+        plan: `check.Plan`.
+        config: `BertConfig`.
+    """
+    return {row: _random_tensor(row, part_shape(row, plan.shapes[row.ours]), config) for row in plan.missing}
+
+
+def read_arrays(arrays, plan, copies, starts):
     """Reads the tensors of a plan into arrays as our variables are, and looks at every number on the way.
 
     Args:
         arrays: `NamedArrays`.
         plan: `check.Plan`. If something in it does not fit, numbers are looked at, and no array is kept.
         copies: dictionary from names that are left out as copies to the names that they must equal.
-        config: `BertConfig`.
+        starts: dictionary from rows to arrays, of `start_values`.
 
     Returns:
         Pair of a dictionary from our paths to float32 arrays, and a list of faults: numbers that are not finite, and
         copies that differ.
     """
     copies_of, rows_by_path, faults = _copies_of(arrays, copies), collections.defaultdict(list), []
-    for row in [*plan.rows, *plan.missing]:
+    for row in [*plan.rows, *starts]:
         rows_by_path[row.ours].append(row)
     filled = {}
     for path, rows in rows_by_path.items():
-        shape = plan.shapes[path]
-        parts = (
-            (row, _random_part(row, shape, config) if row in plan.missing else _read(arrays, row, copies_of, faults))
-            for row in rows
-        )
-        array = _as_one(parts, shape)
+        shape = plan.shapes[path]  # of the variable
+        tensors = (starts[row] if row in starts else _read(arrays, row, copies_of, faults) for row in rows)
+        array = _as_one(zip(rows, tensors, strict=True), shape)
         if not plan.faults:
             filled[path] = array
     return filled, faults
@@ -116,9 +123,7 @@ def _count_not_finite(array):
     return int(array.size - np.count_nonzero(np.isfinite(array)))
 
 
-def _random_part(row, shape, config):
-    """Start values of a tensor that the source lacks, as a new layer has them, in the shape of the tensor."""
-    shape = part_shape(row, shape)
+def _random_tensor(row, shape, config):
     if row.ours.endswith(("/bias", "/beta")):
         start = np.zeros(shape, np.float32)
     elif row.ours.endswith("/gamma"):

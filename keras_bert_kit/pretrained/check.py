@@ -56,55 +56,46 @@ def plan_of(read, path, *, heads=None, allow_missing=(), allow_unused=()):
         CheckpointError: A head is not there, or there are fewer tensors than layers.
         ValueError: An argument is not valid.
     """
-    arrays, layers = read.arrays, read.config.num_hidden_layers
-    if layers > len(arrays):  # the rows of a billion layers would be the first large thing here
-        raise faults_error(path, [f"num_hidden_layers={layers} of the configuration: there are {len(arrays)} tensors"])
     for argument, names in (("allow_missing", allow_missing), ("allow_unused", allow_unused)):
         if isinstance(names, str):
             raise ValueError(f"{argument} must be a list of names. Received: {names!r}, one string.")
-    no_pooler = not any(row.theirs in arrays for row in rows_for(read.table, ["pooler"], layers))
-    new_pooler = "pooler" in allow_missing and no_pooler
+    arrays, layers, num_heads = read.arrays, read.config.num_hidden_layers, read.config.num_attention_heads
+    if layers > len(arrays):  # the rows of a billion layers would be the first large thing here
+        raise faults_error(path, [f"num_hidden_layers={layers} of the configuration: there are {len(arrays)} tensors"])
+
     chosen = _chosen_heads(read, path, heads)
+    new_pooler = "pooler" in allow_missing and not any(row.theirs in arrays for row in read.table["pooler"])
     loaded = [head for head in chosen if head != "pooler" or not new_pooler]
     shapes = shapes_of(read.config, chosen + ["pooler"] * new_pooler, len(read.class_names))
-
     rows = rows_for(read.table, ["encoder", *loaded], layers)
     not_asked_for = rows_for(read.table, [head for head in read.heads if head not in chosen], layers)
     left_out = read.left_out | {row.theirs: "not asked for" for row in not_asked_for if row.theirs in arrays}
-    known = {row.theirs for row in rows} | left_out.keys()
 
-    def spelled(name):
-        return arrays.name_in_file(name) if name in arrays else name
-
-    def is_among(name, names):
-        return name in names or spelled(name) in names
-
-    num_heads = read.config.num_attention_heads
     misfits = {row: _fault_of(arrays, row, shapes[row.ours], num_heads) for row in rows if row.theirs in arrays}
     absent = [row for row in rows if row.theirs not in arrays]
-    missing = [row for row in absent if is_among(row.theirs, allow_missing)]
+    missing = [row for row in absent if row.theirs in allow_missing]
+    known = left_out.keys() | {row.theirs for row in rows}
     unknown = [name for name in arrays if name not in known]
-    unused = [name for name in unknown if is_among(name, allow_unused)]
+    unused = [name for name in unknown if {name, arrays.name_in_file(name)} & set(allow_unused)]
     faults = [
         f"{row.theirs}: missing, expected with shape {their_shape(row, shapes[row.ours], num_heads)}"
         for row in absent
         if row not in missing
     ]
-    faults += [f"{spelled(row.theirs)}: {fault}" for row, fault in misfits.items() if fault]
-    faults += [f"{spelled(name)}: not known, would be unused" for name in unknown if name not in unused]
-    for argument, given, found in (
-        ("allow_missing", set(allow_missing) - {"pooler"}, {row.theirs for row in missing}),
-        ("allow_unused", set(allow_unused), {text for name in unused for text in (name, spelled(name))}),
-    ):
-        faults += [f"{name}: in {argument}, and not {argument[6:]}" for name in sorted(given - found)]
+    faults += [f"{arrays.name_in_file(row.theirs)}: {fault}" for row, fault in misfits.items() if fault]
+    faults += [f"{arrays.name_in_file(name)}: not known, would be unused" for name in unknown if name not in unused]
+    not_missing = set(allow_missing) - {row.theirs for row in missing} - {"pooler"}
+    not_unused = set(allow_unused) - {*unused, *map(arrays.name_in_file, unused)}
+    faults += [f"{name}: in allow_missing, and not missing" for name in sorted(not_missing)]
+    faults += [f"{name}: in allow_unused, and not unused" for name in sorted(not_unused)]
     left_out |= dict.fromkeys(unused, "not known; allow_unused names it")
     return Plan(
         heads=tuple(loaded),
         new_pooler=new_pooler,
         rows=[row for row, fault in misfits.items() if not fault],
-        missing=missing + rows_for(read.table, ["pooler"] * new_pooler, layers),
+        missing=missing + read.table["pooler"] * new_pooler,
         shapes=shapes,
-        left_out={spelled(name): reason for name, reason in left_out.items()},
+        left_out={arrays.name_in_file(name): reason for name, reason in left_out.items()},
         faults=faults,
     )
 

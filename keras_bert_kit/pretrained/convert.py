@@ -13,7 +13,7 @@ def convert(source, path, format, heads=()):
         source: what `load_pretrained` takes.
         path: `pathlib.Path` of the folder to make; it must not exist, or be empty.
         format: str, what `save_pretrained` takes.
-        heads: heads to keep, as `LoadReport` calls them. Default: all.
+        heads: heads to keep, as `LoadReport` calls them; the pooler stays in any case. Default: all.
 
     Returns:
         Pair of the `LoadReport` of what was written, and the list of heads of the source that were not kept.
@@ -24,21 +24,22 @@ def convert(source, path, format, heads=()):
         FileExistsError: There is something at `path` already.
     """
     require_free(path)
-    bert = load_pretrained(source, heads=tuple(heads) or None)
+    there = inspect_pretrained(source).heads if heads else ()
+    bert = load_pretrained(source, heads=(*heads, *(["pooler"] if "pooler" in there else [])) if heads else None)
     kept = bert.report.heads
     models = [model for model in _models_of(bert) if model is not None]
     if (missing := heads_not_in(format, kept)) or len(models) > 1:
         fault = f"format {format!r} has no place for {', '.join(missing)}" if missing else "a folder holds one model"
         raise CheckpointError(
             f"The heads must fit into what is written. Received: {', '.join(kept)} in {source}, but {fault}. "
-            "Name the heads to keep; 'pooler' alone keeps the encoder."
+            "Name the heads to keep (--head NAME, may be given again); 'pooler' alone keeps the encoder."
         )
     if bert.tokenizer is None:
         raise CheckpointError(
             f"The source must hold a vocabulary. Received: none in {source}. Put its vocab.txt there."
         )
     save_pretrained(models[0] if models else bert.encoder, path, tokenizer=bert.tokenizer, format=format)
-    return bert.report, [head for head in inspect_pretrained(source).heads if head not in kept] if heads else []
+    return bert.report, [head for head in there if head not in kept]
 
 
 def _models_of(bert):

@@ -4,6 +4,7 @@ Source: https://github.com/google-research/bert.
 """
 
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.google_graph import notes_on_meta_file
 from keras_bert_kit.pretrained.heads import num_classes_of, usable_heads
 from keras_bert_kit.pretrained.kit_file import KIT_FILE, class_names_in, read_kit_file
 from keras_bert_kit.pretrained.names import GOOGLE
@@ -49,6 +50,7 @@ def read(folder):
     """
     prefix, notes = find_checkpoint(folder)
     config, _, notes_on_config = read_config(folder / CONFIG)
+    notes += notes_on_meta_file(prefix.with_name(prefix.name + ".meta"), config.hidden_act)
     kit, options = read_kit_file(folder / KIT_FILE)  # where the kit wrote the folder
     tokenizer, note = read_tokenizer(folder / VOCABULARY, rows=config.vocab_size, **options)
     arrays = NamedArrays(CheckpointFile(prefix), str)

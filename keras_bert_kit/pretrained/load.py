@@ -8,7 +8,7 @@ from pathlib import Path
 
 from keras_bert_kit.errors import CheckpointError, KitError
 from keras_bert_kit.files import sha256_of
-from keras_bert_kit.pretrained.assign import assign, read_arrays, variables_of
+from keras_bert_kit.pretrained.assign import assign, read_arrays, start_values, variables_of
 from keras_bert_kit.pretrained.build import Pretrained, models_for
 from keras_bert_kit.pretrained.check import faults_error, plan_of, tensor_bytes_of
 from keras_bert_kit.pretrained.checksums import require_checksums, start_checksums
@@ -27,7 +27,7 @@ def load_pretrained(source, *, heads=None, allow_missing=(), allow_unused=(), sh
               or tf_model.h5), for example one written by `save_pretrained`, or a sentence-transformers folder with a
               BERT in it;
             * the original BERT (bert_config.json, vocab.txt, bert_model.ckpt.*);
-            * TF-Hub, a TF2 SavedModel of a BERT encoder, with or without `.mlm`;
+            * TF-Hub, a TF2 SavedModel of a BERT encoder, with or without `.mlm`, or a TF1 module;
             * TF-Models, an object checkpoint, perhaps with bert_config.json and vocab.txt;
             * keras-hub, a preset (config.json, tokenizer.json, model.weights.h5), perhaps with a task.
         heads: tuple of the heads to load, of `pooler`, `masked_lm`, `next_sentence`, `classifier`,
@@ -65,7 +65,9 @@ def load_pretrained(source, *, heads=None, allow_missing=(), allow_unused=(), sh
         if verify:
             require_runnable(found, dtype)
         with ThreadPoolExecutor(1) as reader:  # files are read while the models are made, which takes as long
-            reading = reader.submit(read_arrays, read.arrays, plan, read.copies, read.config)
+            # Random numbers are drawn here, in one order, and not in the thread: a seed gives one model.
+            starts = {} if plan.faults else start_values(plan, read.config)
+            reading = reader.submit(read_arrays, read.arrays, plan, read.copies, starts)
             if not plan.faults:
                 encoder, models = models_for(dataclasses.replace(read, heads=list(plan.heads)), plan.new_pooler, dtype)
         filled, faults = reading.result()

@@ -41,10 +41,15 @@ class LoadReport:
 
     def __str__(self):
         size = "L-{num_hidden_layers} H-{hidden_size} A-{num_attention_heads} vocabulary {vocab_size}"
+        config = (
+            "intermediate {intermediate_size}, positions {max_position_embeddings}, segments {type_vocab_size}, "
+            "dropout {hidden_dropout_prob:g}, of attention {attention_probs_dropout_prob:g}"
+        )
         lines = [
             f"source      {self.source}",
             f"kind        {self.kind}",
             f"size        {size.format(**self.config)}, {self.parameters:,} parameters",
+            f"config      {config.format(**self.config)}",
             f"heads       {', '.join(self.heads) or 'none'}",
             *(f"note        {note}" for note in self.notes),
             f"assigned    {len(self.assigned)} tensors; all in the source take {self.tensor_bytes:,} bytes",

@@ -78,8 +78,8 @@ class NamedArrays(Mapping):
         return len(self._names)
 
     def name_in_file(self, name):
-        """Returns the name that the file has for a tensor."""
-        return self._names[name]
+        """Returns the name that the file has for a tensor; the name itself where the tensor is not there."""
+        return self._names.get(name, name)
 
     def shape(self, name):
         """Returns the shape of a tensor, a tuple of ints, without reading it."""

@@ -11,6 +11,7 @@ import re
 
 from keras_bert_kit.config import BertConfig
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained.google_graph import activation_in, epsilon_in, num_heads_in
 from keras_bert_kit.pretrained.google_tf1 import holds_object_graph, index_file
 from keras_bert_kit.pretrained.heads import usable_heads
 from keras_bert_kit.pretrained.names import GOOGLE, tf1_hub_name
@@ -19,9 +20,6 @@ from keras_bert_kit.pretrained.read_saved_model import MODEL, Graph, asset_file,
 from keras_bert_kit.pretrained.source import NamedArrays, Source, read_tokenizer
 
 FILES = f"{MODEL}, tfhub_module.pb, variables/ and assets/"
-
-_HEAD_SIZE = 64  # of all of Google's releases
-_ACTIVATIONS = {"Erf": "gelu_erf", "Erfc": "gelu_erf", "Relu": "relu", "Sigmoid": "silu", "Tanh": "tanh"}
 
 
 def find(folder):
@@ -78,9 +76,9 @@ def _config_of(arrays, graph):
             "The source must hold the tensors of a BERT encoder, as the original BERT names them. Missing, or of "
             f"another rank: {error}. Received: {', '.join(sorted(arrays)[:8]) or 'no tensors'}."
         ) from None
-    num_heads, note_on_heads = _num_heads_of(graph, hidden_size)
-    activation, note_on_activation = _activation_of(graph)
-    epsilon, note_on_epsilon = _epsilon_of(graph)
+    num_heads, note_on_heads = num_heads_in(graph, hidden_size)
+    activation, note_on_activation = activation_in(graph)
+    epsilon, note_on_epsilon = epsilon_in(graph)
     config = BertConfig(
         vocab_size=vocab_size,
         hidden_size=hidden_size,
@@ -93,46 +91,3 @@ def _config_of(arrays, graph):
         layer_norm_eps=epsilon,
     )
     return config, ["sizes from the shapes of the tensors", note_on_heads, note_on_activation, note_on_epsilon]
-
-
-def _num_heads_of(graph, hidden_size):
-    """From the shape (batch, sequence, heads, head size) that queries, keys and values are brought into."""
-    found = set()
-    for _, op, inputs in graph.nodes_like(r"bert/encoder/layer_0/attention/self/Reshape(_\d+)?"):
-        shape = graph.vector(inputs[1]) if op == "Reshape" and len(inputs) == 2 else []
-        if len(shape) == 4 and None not in shape[2:] and shape[2] * shape[3] == hidden_size:
-            found.add(int(shape[2]))
-    if len(found) == 1:
-        (heads,) = found
-        return heads, f"num_attention_heads={heads} (from the graph, read as data)"
-    if found or hidden_size % _HEAD_SIZE:
-        raise CheckpointError(
-            "The graph must say how many attention heads there are: no tensor does. Received: "
-            f"{sorted(found) or 'nothing'} for a hidden size of {hidden_size}. Take another version of the model."
-        )
-    heads = hidden_size // _HEAD_SIZE
-    return heads, f"num_attention_heads={heads} (by rule: Google's heads are {_HEAD_SIZE} wide; the graph says nothing)"
-
-
-def _activation_of(graph):
-    """From the operations of the layer between the two dense layers of a block."""
-    ops = {op for _, op, _ in graph.nodes_like(r"bert/encoder/layer_0/intermediate/dense/.*")}
-    found = {_ACTIVATIONS[op] for op in ops & _ACTIVATIONS.keys()}
-    if found == {"tanh"} and "Pow" in ops:
-        found = {"gelu_tanh"}
-    if len(found) > 1:
-        raise CheckpointError(f"The graph must have one activation in a layer. Received: {', '.join(sorted(found))}.")
-    if found:
-        (activation,) = found
-        return activation, f"hidden_act={activation} (from the graph, read as data)"
-    return "gelu_tanh", "hidden_act=gelu_tanh (by rule: the GELU of the original BERT is the tanh form)"
-
-
-def _epsilon_of(graph):
-    values = [graph.constant(name) for name, _, _ in graph.nodes_like(r"bert/.*LayerNorm/batchnorm/add/y")]
-    found = {f"{value.item():.6g}" for value in values if value is not None and value.size == 1}
-    if len(found) > 1:
-        raise CheckpointError(f"All layers must have one epsilon of LayerNorm. Received: {', '.join(sorted(found))}.")
-    if found:
-        return float(*found), f"layer_norm_eps={float(*found):g} (from the graph, read as data)"
-    return 1e-12, "layer_norm_eps=1e-12 (by rule: the original BERT has no other)"

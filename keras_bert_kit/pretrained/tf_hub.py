@@ -12,6 +12,8 @@ import re
 
 from keras_bert_kit.config import BertConfig
 from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.files import sha256_of
+from keras_bert_kit.pretrained.checksums import require_checksums
 from keras_bert_kit.pretrained.google_tf1 import holds_object_graph, index_file
 from keras_bert_kit.pretrained.kit_file import read_kit_file
 from keras_bert_kit.pretrained.read_checkpoint import CheckpointFile, data_files
@@ -66,6 +68,8 @@ def read(folder):
         config, notes = config_from_shapes(arrays, _settings_in(folder / METADATA))
     tokenizer = None
     if vocabulary := assets.get("vocab_file"):
+        recorded = object_in(kit, "sha256", assets.get("kit_file"))
+        require_checksums(vocabulary.parent, recorded, {vocabulary.name: sha256_of(vocabulary)})
         said = _LOWERCASE in arrays and arrays.shape(_LOWERCASE) == ()
         lowercase = {"lowercase": bool(arrays[_LOWERCASE]) if said else None}
         lowercase |= {"lowercase_from": f"the variable {_LOWERCASE} of the SavedModel"}

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert_kit.files import folder_written_beside
+from keras_bert_kit.files import folder_written_beside, sha256_of
 from keras_bert_kit.models import ENCODER_INPUTS, BertPretrainer
 from keras_bert_kit.pretrained.kit_file import KIT_FILE, write_kit_file
 from keras_bert_kit.pretrained.names import TF_MODELS, rows_for
@@ -56,7 +56,8 @@ def write_tf_hub(model, path, tokenizer):
         assets.mkdir()
         write_vocabulary(tokenizer.vocabulary, assets / VOCABULARY)
         head = {"activation": masked_lm.activation, "epsilon": masked_lm.epsilon} if masked_lm else None
-        write_kit_file(assets / KIT_FILE, tokenizer, config=encoder.config.to_dict(), masked_lm=head)
+        checksums = {VOCABULARY: sha256_of(assets / VOCABULARY)}  # variables have checksums of their own
+        write_kit_file(assets / KIT_FILE, tokenizer, config=encoder.config.to_dict(), masked_lm=head, sha256=checksums)
         variables = {name: _variable(name, array) for name, array in tensors_of(model, TF_MODELS).items()}
         root = _reusable(encoder, variables, ENCODER_INPUTS)
         root.vocab_file = tf.saved_model.Asset(str(assets / VOCABULARY))
