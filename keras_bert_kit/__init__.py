@@ -7,20 +7,23 @@ text ──► ids ──► batches ──► encoder ──► head ──► 
 import keras_bert_kit.startup
 
 from keras_bert_kit.version import __version__
-from keras_bert_kit.errors import CheckpointError, ConfigError, DataError, ExportError, KitError, VocabularyError
+from keras_bert_kit.errors import CheckpointError, ConfigError, DataError, ExportError, KitError, TrainingError
+from keras_bert_kit.errors import VocabularyError
 from keras_bert_kit.config import SIZES, BertConfig
 from keras_bert_kit.text import BertPacker, BertTokenizer
 from keras_bert_kit.text import faster, learn_vocabulary, text_statistics, write_vocabulary
-from keras_bert_kit.data import Examples, class_names_of, classification_dataset, read_examples, read_sample
+from keras_bert_kit.data import Examples, class_names_of, read_examples, read_sample
+from keras_bert_kit.data import ShuffledBatches, classification_batches, classification_dataset
 from keras_bert_kit.layers import scaled_dot_product_attention
 from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, MultiHeadSelfAttention
 from keras_bert_kit.layers import MaskedLMHead, NextSentenceHead, Pooler
 from keras_bert_kit.layers import SinusoidalPositionEncoding, TokenAndPositionEmbedding
 from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
 from keras_bert_kit.models import BertMultipleChoice, BertNextSentence, BertQuestionAnswering, BertTokenClassifier
-from keras_bert_kit.models import add_tokens
+from keras_bert_kit.models import add_tokens, freeze, rates_by_depth, unfreeze
 from keras_bert_kit.pretrained import load_preprocessor, load_pretrained, save_pretrained
-from keras_bert_kit.training import create_optimizer
+from keras_bert_kit.training import AdamW, Lamb, WarmUpAndDecay, create_optimizer, steps_of
+from keras_bert_kit.training import CrossEntropy, Evaluator, History, Trainer, describe_variables, make_strategy
 from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier
 from keras_bert_kit.serving import Predictor, export_for_serving
-from keras_bert_kit.plots import plot_attention
+from keras_bert_kit.plots import plot_attention, plot_training

@@ -1,4 +1,4 @@
-"""Pictures: which tokens look at which."""
+"""Pictures: which tokens look at which, and how a run went."""
 
 import importlib.util
 from pathlib import Path
@@ -58,3 +58,59 @@ def plot_attention(scores, tokens, path, *, title=None):
     figure.colorbar(image, ax=axes, shrink=0.8, label="attention score")
     figure.savefig(path, dpi=150)
     return Path(path)
+
+
+def plot_training(records, path, *, title=None):
+    """Saves the curves of a run as PNG: loss and learning rate by step, and the evaluations.
+
+    Args:
+        records: list of dictionaries, `History.records`, or the lines of a `log.jsonl`.
+        path: file to write, `.png`, `.pdf` or `.svg`. The folder must exist.
+        title: str above the picture.
+
+    Returns:
+        `pathlib.Path` of the file.
+
+    Raises:
+        ValueError: There is no step among the records.
+    """
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    steps = [record for record in records if "loss" in record]
+    evaluations = [record for record in records if "validation" in record]
+    if not steps:
+        raise ValueError(f"records must hold at least one step. Received: {len(records)} records.")
+    figure = Figure(figsize=(8.0, 6.0), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    numbers = [record["step"] for record in steps]
+    losses = np.array([record["loss"] for record in steps])
+    upper.plot(numbers, losses, color="tab:blue", alpha=0.3, linewidth=0.8, label="loss of a step")
+    upper.plot(numbers, _smoothed(losses), color="tab:blue", label="loss, running mean")
+    at = [record["step"] for record in evaluations]
+    if evaluations:
+        upper.plot(
+            at, [record["validation"]["loss"] for record in evaluations], "o-", color="tab:red", label="held out"
+        )
+    upper.set_ylabel("loss in nats")
+    upper.set_ylim(bottom=0.0)
+    upper.legend(loc="upper right")
+    upper.set_title(title or "Training")
+    if evaluations and "accuracy" in evaluations[0]["validation"]:
+        for step, record in zip(at, evaluations, strict=True):
+            text = f"accuracy {record['validation']['accuracy']:.4f}"
+            upper.annotate(text, (step, record["validation"]["loss"]), (0, 10), textcoords="offset points", ha="right")
+    lower.plot(numbers, [record["learning_rate"] for record in steps], color="tab:green")
+    lower.set_ylabel("learning rate")
+    lower.set_xlabel("step (one update of the weights)")
+    figure.savefig(path, dpi=150)
+    return Path(path)
+
+
+def _smoothed(values):
+    """The mean over a window that grows up to a twentieth of the run, and never looks ahead."""
+    window = max(len(values) // 20, 1)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(ends - window, 0)
+    return (sums[ends] - sums[starts]) / (ends - starts)

@@ -17,7 +17,7 @@ RANKS = {
     **dict.fromkeys(["data", "models"], 2),
     **dict.fromkeys(["pretrained", "training"], 3),
     **dict.fromkeys(["serving", "plots", "recipes"], 4),
-    "demo": 5,
+    **dict.fromkeys(["demo", "doctor"], 5),
     "cli": 6,
     **dict.fromkeys(["__main__", "__init__"], 7),
 }

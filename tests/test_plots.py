@@ -28,3 +28,18 @@ def test_without_matplotlib_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(plots.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(plots.KitError, match=r"pip install 'keras_bert_kit\[plots\]'"):
         plots.require_matplotlib()
+
+
+def test_the_curves_of_a_run(tmp_path):
+    pytest.importorskip("matplotlib")
+    records = [{"step": step, "loss": 1.4 / step, "learning_rate": 1e-4} for step in range(1, 41)]
+    records.insert(20, {"step": 20, "validation": {"loss": 0.3, "accuracy": 0.9}})
+    path = plots.plot_training(records, tmp_path / "training.png", title="A run")
+    assert path.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="at least one step. Received: 0 records"):
+        plots.plot_training([], tmp_path / "none.png")
+    assert not (tmp_path / "none.png").exists()
+
+
+def test_the_running_mean_never_looks_ahead():
+    np.testing.assert_allclose(plots._smoothed(np.arange(40.0))[:4], [0.0, 0.5, 1.5, 2.5])

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_kit import BertClassifier, BertConfig, BertEncoder
-from keras_bert_kit.models.depth import freeze, layers_by_depth, rates_by_depth, unfreeze
+from keras_bert_kit.models import freeze, layers_by_depth, rates_by_depth, unfreeze
 from keras_bert_kit.training import AdamW, Lamb, WarmUpAndDecay, create_optimizer, steps_of
 
 

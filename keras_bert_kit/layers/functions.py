@@ -69,7 +69,6 @@ def flatten_tokens(x):
     return tf.reshape(x, (-1, x.shape[-1]))  # (T, D)
 
 
-@tf.custom_gradient
 def look_up(table, indices):
     """Rows of a table, as `tf.gather`, with a dense gradient.
 
@@ -77,13 +76,17 @@ def look_up(table, indices):
     global norm or keep moments then compute something else than for the dense gradient. Here repeated rows are summed.
 
     Args:
-        table: float tensor (rows, width).
+        table: float tensor or variable (rows, width).
         indices: int32 tensor of any shape, each in [0, rows).
 
     Returns:
         Tensor (*indices.shape, width).
     """
+    return _look_up(tf.convert_to_tensor(table), indices)
 
+
+@tf.custom_gradient
+def _look_up(table, indices):
     def gradient(upstream):
         rows = tf.reshape(upstream, (-1, table.shape[-1]))
         return tf.math.unsorted_segment_sum(rows, tf.reshape(indices, (-1,)), tf.shape(table)[0]), None

@@ -2,6 +2,7 @@
 
 from keras_bert_kit.models.add_tokens import add_tokens
 from keras_bert_kit.models.classifier import BertClassifier
+from keras_bert_kit.models.depth import freeze, layers_by_depth, rates_by_depth, unfreeze
 from keras_bert_kit.models.encoder import ENCODER_INPUTS, BertEncoder, require_inputs
 from keras_bert_kit.models.multiple_choice import BertMultipleChoice
 from keras_bert_kit.models.next_sentence import BertNextSentence
@@ -21,5 +22,9 @@ __all__ = [
     "BertTokenClassifier",
     "ModelWithEncoder",
     "add_tokens",
+    "freeze",
+    "layers_by_depth",
+    "rates_by_depth",
     "require_inputs",
+    "unfreeze",
 ]
