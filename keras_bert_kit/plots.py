@@ -97,9 +97,9 @@ def plot_training(records, path, *, title=None):
     upper.legend(loc="upper right")
     upper.set_title(title or "Training")
     if evaluations and "accuracy" in evaluations[0]["validation"]:
-        for step, record in zip(at, evaluations, strict=True):
+        for record, place in zip(evaluations, zip(at, held_out, strict=True), strict=True):
             text = f"accuracy {record['validation']['accuracy']:.4f}"
-            upper.annotate(text, (step, record["validation"]["loss"]), (0, 10), textcoords="offset points", ha="right")
+            upper.annotate(text, place, (0, 10), textcoords="offset points", ha="right")
     lower.plot(numbers, [record["learning_rate"] for record in steps], color="tab:green")
     lower.set_ylabel("learning rate")
     lower.set_xlabel("step (one update of the weights)")

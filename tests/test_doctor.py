@@ -26,7 +26,7 @@ def test_a_difference_a_wrong_clipping_and_a_crash_are_seen():
     assert not distribute._clipped({"clipped": bad}, none).passed
     assert distribute._equal("x", "one", "two", 1e-6, {"one": good, "two": good}, none).passed
     differing = distribute._equal("x", "one", "two", 1e-6, {"one": good, "two": bad}, none)
-    assert not differing.passed and "differ by 1.2e-02" in differing.detail
+    assert not differing.passed and "differ by 1.3e-02" in differing.detail
     crashed = distribute._equal("x", "one", "two", 1e-6, {"one": good}, none | {"two": "exit code 1: boom"})
     assert not crashed.passed and crashed.detail == "exit code 1: boom"
 
