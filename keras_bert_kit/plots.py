@@ -88,10 +88,9 @@ def plot_training(records, path, *, title=None):
     upper.plot(numbers, losses, color="tab:blue", alpha=0.3, linewidth=0.8, label="loss of a step")
     upper.plot(numbers, _smoothed(losses), color="tab:blue", label="loss, running mean")
     at = [record["step"] for record in evaluations]
+    held_out = [record["validation"]["loss"] for record in evaluations]
     if evaluations:
-        upper.plot(
-            at, [record["validation"]["loss"] for record in evaluations], "o-", color="tab:red", label="held out"
-        )
+        upper.plot(at, held_out, "o-", color="tab:red", label="loss, held out")
     upper.set_ylabel("loss in nats")
     upper.set_ylim(bottom=0.0)
     upper.legend(loc="upper right")
