@@ -8,13 +8,18 @@ import numpy as np
 from keras_bert_kit.errors import KitError
 
 
+def has_matplotlib():
+    """Says whether the extra for pictures is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
 def require_matplotlib():
     """Checks that the extra for pictures is installed.
 
     Raises:
         KitError: It is not; the message says how to install it.
     """
-    if importlib.util.find_spec("matplotlib") is None:
+    if not has_matplotlib():
         raise KitError("Pictures need matplotlib, which is not installed. Run: pip install 'keras_bert_kit[plots]'")
 
 

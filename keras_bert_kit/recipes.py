@@ -5,6 +5,7 @@ Each is a screen of code that can be copied into a notebook and changed there.
 
 import dataclasses
 import math
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -19,6 +20,7 @@ from keras_bert_kit.data import (
 )
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier
+from keras_bert_kit.plots import has_matplotlib, plot_training
 from keras_bert_kit.text import BertPacker
 from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer
 
@@ -150,7 +152,7 @@ def finetune_classifier(
         strategy: `tf.distribute.Strategy` in whose scope `bert` was loaded. Default: the current one.
         accumulation_steps: int, see `Trainer`.
         checkpoint_dir: folder of checkpoints, one after each epoch; if there are some, the run goes on from the newest.
-            Default: no checkpoints.
+            Curves of the run are drawn there too, if matplotlib is installed. Default: no checkpoints.
         report: function that takes the `Plan` before training, and an `Evaluation` after each epoch.
 
     Returns:
@@ -193,6 +195,8 @@ def finetune_classifier(
         save_every=batches.steps_per_epoch,
         on_validation=lambda step, results: report(_evaluation_of(results, evaluation, class_names)),
     )
+    if checkpoint_dir and has_matplotlib():
+        plot_training(history.records, Path(checkpoint_dir) / "training.png")
     return model, [_evaluation_of(results, evaluation, class_names) for _, results in history.validations]
 
 

@@ -91,6 +91,23 @@ def test_finetune_prints_its_plan_and_one_json_object(model):
     )
 
 
+def test_several_seeds_give_mean_and_deviation_and_go_on_where_they_stopped(folder, run, tmp_path):
+    words = [*finetune(folder, tmp_path / "out", "--seeds", 2, "--checkpoint-dir", tmp_path / "runs", "--json")]
+    words[words.index("--epochs") + 1] = 2
+    code, out, err = run(*words)
+    result = json.loads(out)
+    accuracies = [seed["accuracy"] for seed in result["runs"]]
+    assert code == 0 and len(accuracies) == 2 and result["accuracy_mean"] == pytest.approx(sum(accuracies) / 2)
+    assert [seed["seed"] for seed in result["runs"]] == [0, 1]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["seed-0", "seed-1"]
+    assert (tmp_path / "runs/seed-0/training.png").read_bytes().startswith(b"\x89PNG")
+    # The runs are done: started again, they only evaluate nothing and save the same models.
+    words[words.index("--out") + 1] = tmp_path / "again"
+    code, out, err = run(*words)
+    weights = [(tmp_path / name / "seed-1/model.safetensors").read_bytes() for name in ("out", "again")]
+    assert code == 0 and weights[0] == weights[1]
+
+
 def test_evaluate_export_predict(model, folder, run):
     path, done = model
     code, out, _ = run("evaluate", path, "--eval", folder / "train.csv", "--max-length", 32, "--json")

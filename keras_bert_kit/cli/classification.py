@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import statistics
 import sys
 from pathlib import Path
 
@@ -54,15 +55,17 @@ def read(path, label_column, text_columns):
 @click.option("--replicas", type=click.IntRange(1), help="With --strategy mirrored: how many.")
 @click.option("--accumulation-steps", default=1, show_default=True, type=click.IntRange(1), help="To save memory.")
 @click.option("--checkpoint-dir", type=click.Path(path_type=Path), help="A run that was stopped goes on from there.")
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Runs, from --seed on.")
 @training_options(epochs=2)
 @max_length_option
 @column_options
-def finetune(source, train_path, eval_path, out, label_column, text_columns, strategy, replicas, **options):
+def finetune(source, train_path, eval_path, out, label_column, text_columns, strategy, replicas, seeds, **options):
     """Fine-tune a classifier, the whole encoder included, and save it.
 
     \b
     Without header, a data file has the columns class (1 to 4), title, description, as AG News has.
     With one, columns are found by name (label, class; text, sentence, title and description).
+    With --seeds, each run is saved in a folder of its own, and mean and standard deviation are printed.
 
     \b
     Example:
@@ -73,18 +76,41 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, str
     say(describe(strategy))
     train = read(train_path, label_column, text_columns)
     evaluation = read(eval_path, label_column, text_columns) if eval_path else None
-    with strategy.scope():
+    first, checkpoint_dir = options.pop("seed"), options.pop("checkpoint_dir")
+    results = []
+    for seed in range(first, first + seeds):
+        name = f"seed-{seed}" if seeds > 1 else "."
+        folder = checkpoint_dir and checkpoint_dir / name
+        run = dict(options, strategy=strategy, seed=seed, checkpoint_dir=folder)
+        results.append(finetune_once(source, train, evaluation, out / name, run))
+    if seeds == 1:
+        return results[0], "\n".join([*results[0].pop("lines"), f"saved to {out}"])
+    accuracies = [result["accuracy"] for result in results if "accuracy" in result]
+    for result in results:
+        say("\n".join([f"seed {result['seed']}", *result.pop("lines")]))
+    summary = {"runs": results}
+    if accuracies:
+        summary |= {"accuracy_mean": statistics.mean(accuracies), "accuracy_std": statistics.stdev(accuracies)}
+        line = "accuracy {accuracy_mean:.4f} ± {accuracy_std:.4f} (mean and standard deviation".format(**summary)
+        return summary, f"{line} of {seeds} seeds)\nsaved to {out}"
+    return summary, f"saved to {out}"
+
+
+def finetune_once(source, train, evaluation, out, options):
+    """One run of `finetune`, saved: its part of the answer, with lines for people under "lines"."""
+    with options["strategy"].scope():
         bert = load_pretrained(source)
     if options["learning_rate"] is None:
         options["learning_rate"] = default_learning_rate(bert.config)
-    model, evaluations = finetune_classifier(bert, train, evaluation, strategy=strategy, report=say, **options)
+    model, evaluations = finetune_classifier(bert, train, evaluation, report=say, **options)
     save_pretrained(model, out, tokenizer=bert.tokenizer)
     options["checkpoint_dir"] = options["checkpoint_dir"] and str(options["checkpoint_dir"])
+    del options["strategy"]
     result = {"model": str(out), "class_names": list(model.class_names)} | options
     if evaluations:
         result |= dataclasses.asdict(evaluations[-1])
         result["accuracy_by_epoch"] = [evaluation.accuracy for evaluation in evaluations]
-    return result, "\n".join([*map(str, evaluations[-1:]), f"saved to {out}"])
+    return result | {"lines": list(map(str, evaluations[-1:]))}
 
 
 @command

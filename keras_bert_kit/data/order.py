@@ -11,8 +11,9 @@ class ShuffledBatches:
     The order of an epoch is a permutation that seed and epoch determine. So the position in the data is one integer,
     the number of examples seen, and to go on from there nothing has to be run through again.
 
-    Given lengths, texts of similar length share a batch, which saves padding: after the permutation, pools of 50
-    batches are sorted by length and cut into batches, and the batches of the epoch are permuted.
+    Given lengths, texts of similar length share a batch, which saves padding: after the permutation, pools of up to 50
+    batches are sorted by length and cut into batches, and the batches of the epoch are permuted. A pool is at most an
+    eighth of an epoch: where length goes with class, a small set sorted as a whole would have batches of one class.
 
     Args:
         num_examples: int.
@@ -63,7 +64,8 @@ class ShuffledBatches:
         order = _permuted(tf.range(self.num_examples, dtype=tf.int64), self.seed, epoch)
         if self.lengths is None:
             return order
-        pool = tf.range(self.num_examples, dtype=tf.int64) // (_POOL_BATCHES * self.batch_size)
+        pool_batches = min(_POOL_BATCHES, max(self.steps_per_epoch // 8, 1))
+        pool = tf.range(self.num_examples, dtype=tf.int64) // (pool_batches * self.batch_size)
         longest = tf.reduce_max(self.lengths) + 1
         order = tf.gather(order, tf.argsort(pool * longest + tf.gather(self.lengths, order), stable=True))
         whole = self.num_examples // self.batch_size * self.batch_size
