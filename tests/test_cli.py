@@ -58,7 +58,7 @@ def run(monkeypatch, capsys):
 
 def finetune(folder, out, *more):
     train = folder / "train.csv"
-    options = ("--epochs", 12, "--batch-size", 8, "--learning-rate", 0.01, "--seed", 0)
+    options = ("--epochs", 24, "--batch-size", 8, "--learning-rate", 0.005, "--seed", 0)
     words = ("finetune", "--source", folder / "encoder", "--train", train, "--eval", train, "--out", out)
     return (*words, "--max-length", 32, *options, *more)
 
@@ -80,11 +80,11 @@ def test_finetune_prints_its_plan_and_one_json_object(model):
     path, done = model
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["model"] == str(path) and result["class_names"] == ["money", "space", "sports"]
-    assert result["learning_rate"] == 0.01 and result["seed"] == 0
-    assert result["accuracy"] == 1.0 and len(result["accuracy_by_epoch"]) == 12 and result["num_examples"] == 24
+    assert result["learning_rate"] == 0.005 and result["seed"] == 0
+    assert result["accuracy"] == 1.0 and len(result["accuracy_by_epoch"]) == 24 and result["num_examples"] == 24
     lines = done.stderr.splitlines()
-    assert lines[3] == "24 examples (8 money, 8 space, 8 sports), 0 truncated; 36 steps, 3 of them warm-up, rate 0.01"
-    assert "step 36 of 36: loss " in done.stderr and "label from label, text from text" in lines[1]
+    assert lines[3] == "24 examples (8 money, 8 space, 8 sports), 0 truncated; 72 steps, 7 of them warm-up, rate 0.005"
+    assert "step 70 of 72: loss " in done.stderr and "label from label, text from text" in lines[1]
     assert lines[0] == "OneDeviceStrategy: 1 replica on device:CPU:0"
     assert not [line for line in lines if line[:1] in "EIW" and line[1:5].isdigit() or "WARNING" in line], (
         "TensorFlow's start-up lines show"
