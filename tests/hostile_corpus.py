@@ -67,8 +67,9 @@ def make(folder, mutants_of_each, malicious):
     """Writes all files below a folder, and `cases.json` that lists them."""
     from hostile_archives import hostile_archives
     from hostile_checkpoints import hostile_checkpoints, hostile_graphs
+    from hostile_h5 import hostile_h5
     from hostile_settings import hostile_settings
-    from hostile_weights import hostile_h5, hostile_pickles, hostile_safetensors
+    from hostile_weights import hostile_pickles, hostile_safetensors
     from mutants import mutants, sources
 
     warnings.simplefilter("ignore")

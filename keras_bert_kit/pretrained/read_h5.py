@@ -12,7 +12,7 @@ import numpy as np
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.memory import new_array
 
-_MOST_OBJECTS, _DEEPEST = 10_000, 32  # a large BERT with an optimizer has two thousand
+_MOST_OBJECTS, _DEEPEST = 5000, 32  # a large BERT with an optimizer has two thousand
 _FAULTS = (OSError, RuntimeError, LookupError, ValueError, TypeError, ArithmeticError)
 
 

@@ -187,7 +187,7 @@ def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None
         Pair of a `BertTokenizer` and a note that says whether texts are lower-cased, and why.
 
     Raises:
-        CheckpointError: The options are not valid, or the vocabulary is far larger than the word table.
+        CheckpointError: The options are not valid, or the vocabulary is damaged or far larger than the word table.
         VocabularyError: From the vocabulary.
     """
     _require_size(path, min(rows or _MOST_WORDS, _MOST_WORDS) + _SPARE_WORDS)
@@ -200,6 +200,7 @@ def read_tokenizer(path, lowercase=None, lowercase_from=None, strip_accents=None
         if isinstance(error, KitError):
             raise
         raise CheckpointError(f"The settings of the tokenizer in {path.parent} must be valid: {error}") from None
+    _require_whole(path, tokenizer.vocab_size, rows)
     accents = "" if strip_accents is None else f", strip_accents={strip_accents}"
     return tokenizer, f"lowercase={lowercase}{accents} ({lowercase_from})"
 
@@ -214,6 +215,16 @@ def _require_size(path, most_words):
             f"The vocabulary must not hold more words than the word table has rows, a line each. Received: {path}, "
             f"{size} bytes, for about {most_words - _SPARE_WORDS} words. The files do not belong together."
         )
+
+
+def _require_whole(path, words, rows):
+    """Refuses a vocabulary that was cut off or overwritten, as far as that can be seen."""
+    content = path.read_bytes()
+    # Word tables are padded to a multiple of 128 rows at most; a file that was cut mostly ends within a line.
+    cut = rows is not None and words + 128 <= rows and not content.endswith(b"\n")
+    if cut or b"\0" in content:
+        what = f"{words} words for {rows} rows, the last without a line end" if cut else "zero bytes in it"
+        raise CheckpointError(f"A vocabulary must be whole and undamaged. Received: {path}: {what}. Fetch it again.")
 
 
 def _has_capitals(path):
