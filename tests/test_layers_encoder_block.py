@@ -1,7 +1,10 @@
 """The encoder block and LayerNorm: checklist, NumPy, half precision."""
 
 import math
+import subprocess
+import sys
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -135,3 +138,53 @@ def test_the_attention_layer_inside_is_the_public_one():
     block = EncoderBlock(2, 16)
     block.build((None, None, 8))
     assert type(block.attention) is MultiHeadSelfAttention
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_gradient_checkpointing_changes_no_gradient(jit_compile):
+    """With dropout: what is computed a second time must drop what was dropped the first time."""
+    inputs = tf.constant(np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32"))
+    found = []
+    for on in (False, True):
+        keras.utils.set_random_seed(0)
+        block = EncoderBlock(num_heads=2, intermediate_size=16, dropout_rate=0.4, attention_dropout_rate=0.4)
+        block.build((None, None, 8))
+        block.gradient_checkpointing = on
+
+        @tf.function(jit_compile=jit_compile)
+        def gradients(block=block):
+            with tf.GradientTape() as tape:
+                outputs = block(inputs, mask=tf.constant([[1, 1, 1, 1, 0]] * 2), training=True)
+                loss = tf.reduce_sum(tf.square(outputs) * inputs)
+            return [loss, *tape.gradient(loss, [weight.value for weight in block.trainable_weights])]
+
+        found.append([gradients(), gradients()])
+    for plain, checkpointed in zip(*found, strict=True):
+        for one, other in zip(plain, checkpointed, strict=True):
+            np.testing.assert_allclose(other, one, atol=1e-5)
+    assert abs(float(found[0][0][0] - found[0][1][0])) > 1e-3, "the second call must drop other values"
+
+
+@pytest.mark.slow
+def test_gradient_checkpointing_saves_memory():
+    """Greatest memory of a training step, in fresh processes."""
+    code = """
+import resource, sys
+import numpy as np, tensorflow as tf
+import keras_bert_kit as kbk
+sizes = dict(vocab_size=100, hidden_size=128, num_hidden_layers=12, num_attention_heads=4, intermediate_size=512)
+config = kbk.BertConfig(**sizes)
+model = kbk.BertClassifier(kbk.BertEncoder(config), 2)
+model.encoder.gradient_checkpointing = sys.argv[1] == "on"
+ids = np.random.default_rng(0).integers(5, 100, (32, 128)).astype("int32")
+inputs = {"input_word_ids": ids, "input_mask": np.ones_like(ids), "input_type_ids": 0 * ids}
+batches = tf.data.Dataset.from_tensor_slices((inputs, ids[:, 0] % 2)).batch(32)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+kbk.Trainer(model, kbk.AdamW(1e-4), kbk.CrossEntropy()).fit(batches, 3)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    grown = []
+    for switch in ("off", "on"):
+        done = subprocess.run([sys.executable, "-c", code, switch], capture_output=True, text=True, check=True)
+        grown.append(int(done.stdout.splitlines()[-1]))
+    assert grown[1] < 0.7 * grown[0], grown

@@ -65,6 +65,7 @@ class EncoderBlock(keras.layers.Layer):
         self.epsilon = epsilon
         self.initializer_range = initializer_range
         self.supports_masking = True
+        self.gradient_checkpointing = False
 
     def build(self, input_shape):
         """Makes `attention`, `attention_norm`, `intermediate`, `output` and `output_norm`."""
@@ -87,6 +88,13 @@ class EncoderBlock(keras.layers.Layer):
 
     def call(self, inputs, mask=None, training=None, return_attention_scores=False):
         """See the class."""
+        if self.gradient_checkpointing and training:
+            outputs, scores = self._checkpointed(inputs, mask)
+        else:
+            outputs, scores = self._forward(inputs, mask, training)
+        return (outputs, scores) if return_attention_scores else outputs
+
+    def _forward(self, inputs, mask, training):
         batch, sequence, hidden_size = shape_of(inputs)
         tokens = flatten_tokens(inputs)  # (T, D)
 
@@ -98,8 +106,23 @@ class EncoderBlock(keras.layers.Layer):
         narrowed = self.dropout(self.output_dense(widened), training=training)
         tokens = self.output_norm(tf.add_n([narrowed, tokens]))  # (T, D)
 
-        outputs = tf.reshape(tokens, (batch, sequence, hidden_size))  # (B, S, D)
-        return (outputs, scores) if return_attention_scores else outputs
+        return tf.reshape(tokens, (batch, sequence, hidden_size)), scores  # (B, S, D)
+
+    def _checkpointed(self, inputs, mask):
+        """The same, but only `inputs` are kept for the backward pass, which computes the rest once more.
+
+        Source: Chen et al. 2016, https://arxiv.org/abs/1604.06174.
+        """
+        states = [v.value for v in self.variables if v.path.endswith("seed_generator_state")]
+        starts = [tf.identity(state) for state in states]
+
+        @tf.recompute_grad
+        def forward(inputs):
+            for state, start in zip(states, starts, strict=True):  # so that the second time the same values are dropped
+                state.assign(start)
+            return self._forward(inputs, mask, training=True)
+
+        return forward(inputs)
 
     def get_config(self):
         """Returns the constructor's arguments."""

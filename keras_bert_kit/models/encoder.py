@@ -95,6 +95,17 @@ class BertEncoder(keras.Model):
             self.pooler.build((None, None, self.config.hidden_size))
         self.built = True
 
+    @property
+    def gradient_checkpointing(self):
+        """Whether each block keeps only its inputs for the backward pass, and computes the rest once more: a fraction
+        of the memory, about a third more time. A switch for training; it is not saved."""
+        return self.blocks[0].gradient_checkpointing
+
+    @gradient_checkpointing.setter
+    def gradient_checkpointing(self, on):
+        for block in self.blocks:
+            block.gradient_checkpointing = on
+
     def call(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False):
         """See the class."""
         word_ids, mask, type_ids = require_inputs(inputs, ENCODER_INPUTS)
