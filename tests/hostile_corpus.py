@@ -36,7 +36,8 @@ def run(mutants_of_each, jobs=2, malicious=True):
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         folder = Path(folder)
         maker = [sys.executable, __file__, "--make", folder, "--mutants", str(mutants_of_each)]
-        subprocess.run([*maker, *(["--malicious"] if malicious else [])], check=True, stderr=subprocess.DEVNULL)
+        made = subprocess.run([*maker, *(["--malicious"] if malicious else [])], capture_output=True, text=True)
+        assert made.returncode == 0, made.stderr[-4000:]
         return load_in_processes(folder, jobs)
 
 
@@ -229,6 +230,7 @@ def failures(results):
 
 
 def main():
+    sys.path.append(str(Path(__file__).parent))  # PYTHONSAFEPATH, which .ci/run sets, leaves it out
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mutants", type=int, default=70, help="damaged copies of each source")
     for option in ("--make", "--load"):
