@@ -101,8 +101,8 @@ def test_what_cannot_be_written_is_said_before_anything_is(tmp_path):
     write_tf_models_checkpoint(tmp_path / "m")
     with pytest.raises(ValueError, match="must hold a vocabulary. Received: none in .*Put its vocab.txt there"):
         convert(tmp_path / "m", tmp_path / "out", "hf")
-    write_hf_folder(tmp_path / "hf", hidden_act="gelu")
-    with pytest.raises(ValueError, match="Google's code has no others.*Received: hidden_act='gelu_erf'"):
+    write_hf_folder(tmp_path / "hf", layer_norm_eps=1e-5)
+    with pytest.raises(ValueError, match="Google's code has no other.*Received: layer_norm_eps=1e-05"):
         convert(tmp_path / "hf", tmp_path / "out", "tf1")
     with pytest.raises(FileExistsError, match="must not exist yet, or be empty"):
         convert(tmp_path / "hf", tmp_path / "hf", "hf")

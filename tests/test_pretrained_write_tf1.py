@@ -102,12 +102,23 @@ def test_class_names_dropout_and_settings_of_the_tokenizer_come_back(tmp_path):
     assert "lowercase=True, strip_accents=False (lowercase in kit.json)" in again.report.notes
 
 
-@pytest.mark.parametrize("change", [{"hidden_act": "gelu_erf"}, {"layer_norm_eps": 1e-5}, {"hidden_act": "silu"}])
+@pytest.mark.parametrize("name", ["gelu_erf", "silu", "relu"])
+def test_an_activation_is_written_so_that_nobody_misreads_it(tmp_path, name):
+    """ "gelu" is the tanh form in Google's code, which refuses the names that it does not know."""
+    write_google_folder(tmp_path / "in")
+    bert = load_pretrained(tmp_path / "in")
+    model = BertEncoder(dataclasses.replace(bert.config, hidden_act=name))
+    save_pretrained(model, tmp_path / "m", tokenizer=bert.tokenizer, format="tf1")
+    assert json.loads((tmp_path / "m/bert_config.json").read_text(encoding="utf-8"))["hidden_act"] == name
+    assert load_pretrained(tmp_path / "m").config == model.config
+
+
+@pytest.mark.parametrize("change", [{"layer_norm_eps": 1e-5}])
 def test_what_googles_code_would_misread_is_refused(tmp_path, change):
     write_google_folder(tmp_path / "in")
     bert = load_pretrained(tmp_path / "in")
     model = BertEncoder(dataclasses.replace(bert.config, **change))
-    with pytest.raises(ValueError, match="needs hidden_act of gelu_tanh, relu, tanh and layer_norm_eps=1e-12"):
+    with pytest.raises(ValueError, match="needs layer_norm_eps=1e-12: Google's code has no other"):
         save_pretrained(model, tmp_path / "m", tokenizer=bert.tokenizer, format="tf1")
     head = {"head_activation": change.get("hidden_act"), "head_epsilon": change.get("layer_norm_eps")}
     with pytest.raises(ValueError, match="model must have one activation and epsilon"):

@@ -13,8 +13,9 @@ from keras_bert_kit.text import write_vocabulary
 
 CHECKPOINT = "bert_model.ckpt"
 
-# What Google's code knows by name, and the only epsilon that it has; see `get_activation` and `layer_norm` there.
-_ACTIVATIONS = {"gelu_tanh": "gelu", "relu": "relu", "tanh": "tanh"}
+# Google's code means the tanh form by "gelu". Names that it does not know, such as "gelu_erf", it refuses, and so it
+# computes nothing wrong. Epsilon has no key there: the code has one, and would not notice another.
+_ACTIVATIONS = {"gelu_tanh": "gelu"}
 _EPSILON = 1e-12
 
 
@@ -27,7 +28,7 @@ def write_tf1(model, path, tokenizer):
         tokenizer: the `BertTokenizer` that the model was trained with.
 
     Raises:
-        ValueError: An activation or epsilon that Google's code does not have, so that it would compute another model.
+        ValueError: An epsilon that Google's code does not have, so that it would compute another model.
     """
     config = config_of(encoder_of(model).config)
     with folder_written_beside(path) as folder:
@@ -54,12 +55,11 @@ def write_arrays(prefix, arrays):
 
 def config_of(config):
     """Returns the dictionary of Google's bert_config.json for a `BertConfig`."""
-    if config.hidden_act not in _ACTIVATIONS or config.layer_norm_eps != _EPSILON:
+    if config.layer_norm_eps != _EPSILON:
         raise ValueError(
-            f"format='tf1' needs hidden_act of {', '.join(_ACTIVATIONS)} and layer_norm_eps={_EPSILON:g}: Google's "
-            "code has no others, and would compute something else from these weights without an error. "
-            f"Received: hidden_act={config.hidden_act!r}, layer_norm_eps={config.layer_norm_eps:g}. "
+            f"format='tf1' needs layer_norm_eps={_EPSILON:g}: Google's code has no other, and would compute something "
+            f"else from these weights without an error. Received: layer_norm_eps={config.layer_norm_eps:g}. "
             "Save with format='hf' or 'tf-hub'."
         )
-    values = config.to_dict() | {"hidden_act": _ACTIVATIONS[config.hidden_act]}
+    values = config.to_dict() | {"hidden_act": _ACTIVATIONS.get(config.hidden_act, config.hidden_act)}
     return {key: value for key, value in values.items() if key != "layer_norm_eps"}
