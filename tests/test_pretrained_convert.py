@@ -61,9 +61,9 @@ def test_any_way_through_the_formats_ends_where_it_began(tmp_path, write, ways):
     ("folder", "formats"),
     [
         ("hf/pretraining_gelu_new", ("hf", "tf1")),
-        ("hf/pretraining_gelu", ("hf",)),
-        ("hf/tf_model_h5_pretraining", ("hf",)),
-        ("hf/question_answering", ("hf",)),
+        ("hf/pretraining_gelu", ("hf", "tf1")),
+        ("hf/tf_model_h5_pretraining", ("hf", "tf1")),
+        ("hf/question_answering", ("hf", "tf1")),
         ("hub/encoder_v4_with_mlm", ("hf", "tf1", "tf-hub")),
         ("keras_hub/text_classifier", ("hf", "tf1")),
         ("keras_hub/masked_lm", ("tf-hub",)),
@@ -77,16 +77,20 @@ def test_fixtures_come_back_bit_equal(shared, tmp_path, folder, formats):
 
 
 def test_a_head_without_a_place_is_dropped_only_when_the_others_are_named(tmp_path):
-    write_google_folder(tmp_path / "m")
-    message = "Received: pooler, masked_lm, next_sentence in .*'tf-hub' has no place for next_sentence"
-    with pytest.raises(ValueError, match=message):
+    write_google_folder(tmp_path / "m", heads=("classifier",))
+    with pytest.raises(ValueError, match="Received: pooler, classifier in .*'tf-hub' has no place for classifier"):
         convert(tmp_path / "m", tmp_path / "out", "tf-hub")
     assert not (tmp_path / "out").exists()
-    result = convert(tmp_path / "m", tmp_path / "mlm", "tf-hub", "--head", "masked_lm")
-    assert result["heads"] == ["pooler", "masked_lm"] and result["dropped_heads"] == ["next_sentence"]
-    assert load_pretrained(tmp_path / "mlm").report.heads == ("pooler", "masked_lm")
     result = convert(tmp_path / "m", tmp_path / "encoder", "tf-hub", "--head", "pooler")
-    assert result["dropped_heads"] == ["masked_lm", "next_sentence"]
+    assert result["dropped_heads"] == ["classifier"]
+
+
+def test_the_next_sentence_head_that_tf_hub_never_holds_is_left_behind_and_said_so(tmp_path, caplog):
+    write_google_folder(tmp_path / "m")
+    result = convert(tmp_path / "m", tmp_path / "out", "tf-hub")
+    assert result["dropped_heads"] == ["next_sentence"]
+    assert "format='tf-hub' has no place for next_sentence: not written to" in caplog.text
+    assert load_pretrained(tmp_path / "out").report.heads == ("pooler", "masked_lm")
 
 
 def test_a_source_of_several_models_must_be_reduced_to_one(tmp_path):

@@ -14,7 +14,7 @@ from fake_weights import VOCABULARY, write_hf_folder
 from reference import Reference
 
 from keras_bert_kit.errors import CheckpointError, ConfigError
-from keras_bert_kit.models import BertEncoder, BertPretrainer
+from keras_bert_kit.models import BertClassifier, BertEncoder, BertPretrainer
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.text import BertTokenizer
 
@@ -132,8 +132,9 @@ def test_a_head_with_an_activation_and_epsilon_of_its_own_comes_back(tmp_path):
 def test_what_the_interface_has_no_place_for_is_refused(tmp_path):
     write_google_folder(tmp_path / "in")
     bert = load_pretrained(tmp_path / "in")
-    with pytest.raises(ValueError, match="a place for every head. Received: next_sentence, which it has not"):
-        save_pretrained(bert.pretrainer, tmp_path / "m", tokenizer=bert.tokenizer, format="tf-hub")
+    with pytest.raises(ValueError, match="a place for every head. Received: classifier, which it has not"):
+        model = BertClassifier(bert.encoder, 2)
+        save_pretrained(model, tmp_path / "m", tokenizer=bert.tokenizer, format="tf-hub")
     with pytest.raises(ValueError, match="needs an encoder with a pooler.*Received: add_pooler=False"):
         encoder = BertEncoder(bert.config, add_pooler=False)
         save_pretrained(encoder, tmp_path / "m", tokenizer=bert.tokenizer, format="tf-hub")

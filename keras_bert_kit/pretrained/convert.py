@@ -3,7 +3,7 @@
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.files import require_free
 from keras_bert_kit.pretrained.load import inspect_pretrained, load_pretrained
-from keras_bert_kit.pretrained.save import heads_not_in, save_pretrained
+from keras_bert_kit.pretrained.save import heads_left_behind, heads_not_in, save_pretrained
 
 
 def convert(source, path, format, heads=()):
@@ -20,13 +20,13 @@ def convert(source, path, format, heads=()):
 
     Raises:
         CheckpointError: From the source; it has no vocabulary; or heads that the format, or one folder, cannot hold:
-            none is dropped unless the others are named.
+            none is dropped unless the others are named, but for the next-sentence head, which TF-Hub's never hold.
         FileExistsError: There is something at `path` already.
     """
     require_free(path)
-    there = inspect_pretrained(source).heads if heads else ()
+    there = inspect_pretrained(source).heads
     bert = load_pretrained(source, heads=(*heads, *(["pooler"] if "pooler" in there else [])) if heads else None)
-    kept = bert.report.heads
+    kept = [head for head in bert.report.heads if head not in heads_left_behind(format, there)]
     models = [model for model in _models_of(bert) if model is not None]
     if (missing := heads_not_in(format, kept)) or len(models) > 1:
         fault = f"format {format!r} has no place for {', '.join(missing)}" if missing else "a folder holds one model"

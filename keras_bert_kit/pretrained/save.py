@@ -1,5 +1,6 @@
 """`save_pretrained`: our models in the formats of others."""
 
+import logging
 from pathlib import Path
 
 from keras_bert_kit.models import BertEncoder, BertPretrainer, ModelWithEncoder
@@ -12,6 +13,10 @@ from keras_bert_kit.text import BertTokenizer
 
 # The writer of a format, and the table whose groups are the heads that the format can hold.
 FORMATS = {"hf": (write_hugging_face, HUGGING_FACE), "tf1": (write_tf1, GOOGLE), "tf-hub": (write_tf_hub, TF_MODELS)}
+# TF-Hub's encoders never held this head. It is left behind and said so, where other heads without a place are an error.
+_LEFT_BEHIND = {"tf-hub": ("next_sentence",)}
+
+_log = logging.getLogger(__name__)
 
 
 def save_pretrained(model, path, *, tokenizer, format="hf"):
@@ -29,7 +34,7 @@ def save_pretrained(model, path, *, tokenizer, format="hf"):
             * `"tf1"`, a checkpoint of the original BERT (bert_config.json, vocab.txt, bert_model.ckpt.*), which
               google-research/bert opens; it holds the heads of pre-training, run_classifier.py and run_squad.py;
             * `"tf-hub"`, a SavedModel with the interface of TF-Hub's encoders, which `tf.saved_model.load` opens; it
-              holds the pooler, and the masked-LM head as `.mlm`.
+              holds the pooler, and the masked-LM head as `.mlm`; a next-sentence head is left behind, with a warning.
             A kit.json beside or inside says what the format has no place for: versions, class names, settings.
 
     Raises:
@@ -53,12 +58,19 @@ def save_pretrained(model, path, *, tokenizer, format="hf"):
     _require_tokenizer(tokenizer, encoder_of(model).config.vocab_size)
     write, _ = FORMATS[format]
     write(model, Path(path), tokenizer)
+    if left := heads_left_behind(format, heads_of(model)):
+        _log.warning("format=%r has no place for %s: not written to %s", format, ", ".join(left), path)
 
 
 def heads_not_in(format, heads):
-    """Lists those of some heads that a format cannot hold."""
+    """Lists those of some heads that a format cannot hold, and whose loss is an error."""
     _, table = FORMATS[format]
-    return [head for head in heads if head not in table]
+    return [head for head in heads if head not in table and head not in _LEFT_BEHIND.get(format, ())]
+
+
+def heads_left_behind(format, heads):
+    """Lists those of some heads that a format never holds."""
+    return [head for head in heads if head in _LEFT_BEHIND.get(format, ())]
 
 
 def _require_one_activation(model, format):

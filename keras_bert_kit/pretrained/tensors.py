@@ -13,10 +13,11 @@ def encoder_of(model):
     return model if isinstance(model, BertEncoder) else model.encoder
 
 
-def heads_of(model):
-    """Lists the heads of a model under the names that `LoadReport` has for them."""
+def heads_of(model, table=None):
+    """Lists the heads of a model under the names that `LoadReport` has for them; given a table, those that it has."""
     pooler = ["pooler"] if encoder_of(model).add_pooler else []
-    return pooler + list({} if isinstance(model, BertEncoder) else model.heads())
+    heads = pooler + list({} if isinstance(model, BertEncoder) else model.heads())
+    return [head for head in heads if table is None or head in table]
 
 
 def variables_in(model):
@@ -29,10 +30,11 @@ def tensors_of(model, table):
 
     Args:
         model: `BertEncoder`, or a model on one.
-        table: dictionary of lists of `Row`, such as `names.GOOGLE`, that knows all heads of the model.
+        table: dictionary of lists of `Row`, such as `names.GOOGLE`. Heads that it does not know are left out, which
+            `save_pretrained` sees to.
     """
     variables, sizes = variables_in(model), encoder_of(model).config
     return {
         row.theirs: to_theirs(row, np.asarray(variables[row.ours], dtype=np.float32), sizes.num_attention_heads)
-        for row in rows_for(table, ["encoder", *heads_of(model)], sizes.num_hidden_layers)
+        for row in rows_for(table, ["encoder", *heads_of(model, table)], sizes.num_hidden_layers)
     }

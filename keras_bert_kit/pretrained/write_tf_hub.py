@@ -76,7 +76,7 @@ def _reusable(model, variables, inputs):
         variables: dictionary of `tf.Variable` under TF-Models' names; those that the model needs are used.
         inputs: names of the inputs.
     """
-    rows = rows_for(TF_MODELS, ["encoder", *heads_of(model)], encoder_of(model).config.num_hidden_layers)
+    rows = rows_for(TF_MODELS, ["encoder", *heads_of(model, TF_MODELS)], encoder_of(model).config.num_hidden_layers)
     used = [variables[row.theirs] for row in rows]
     signature = {name: tf.TensorSpec((None, None), tf.int32, name) for name in inputs}
 
