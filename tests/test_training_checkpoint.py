@@ -145,6 +145,9 @@ def test_a_damaged_checkpoint_falls_back_loudly(tmp_path, caplog):
         trainer.fit(train_batches(), 17, checkpoint_dir=tmp_path / "bad")
     assert "step-00000017" in caplog.text and "checksum differs" in caplog.text
     assert state_of(trainer) == state_of(straight_run(tmp_path / "again"))  # from step 15 once more
+    assert (tmp_path / "bad" / "damaged-step-00000017").is_dir()
+    name = "step-00000017/variables.safetensors"
+    assert (tmp_path / "bad" / name).read_bytes() == (tmp_path / "good" / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", ["variables.safetensors", "state.json"])

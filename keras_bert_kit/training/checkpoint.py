@@ -85,21 +85,29 @@ class Checkpoints:
         """
         if self.writes:
             self._remove_leftovers()
-        faults = []
+        faults = {}
         for step in reversed(self.steps()):
             try:
                 state, arrays = self._read(self._path(step))
             except CheckpointError as error:
-                faults.append(str(error))
-                _log.warning("A checkpoint is damaged and was not used: %s", error)
+                faults[step] = str(error)
+                _log.warning("A checkpoint is damaged and is not used: %s", error)
                 continue
             self._assign(arrays, self._path(step))
+            self._set_aside(faults)
             return state
         if faults:
             raise CheckpointError(
-                f"One of the checkpoints in {self.folder} must be whole. All are damaged: " + " ".join(faults)
+                f"One of the checkpoints in {self.folder} must be whole. All are damaged: {' '.join(faults.values())}"
             )
         return None
+
+    def _set_aside(self, steps):
+        """Renames damaged checkpoints: the run will come by their steps again, and write them anew."""
+        for step in steps if self.writes else ():
+            aside = self.folder / f"damaged-{self._path(step).name}"
+            shutil.rmtree(aside, ignore_errors=True)
+            self._path(step).rename(aside)
 
     def _path(self, step, kind="step"):
         return self.folder / f"{kind}-{step:08d}"
