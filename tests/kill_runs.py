@@ -5,6 +5,7 @@ then the bytes of its last checkpoint and of its log are compared with those of 
 """
 
 import argparse
+import os
 import random
 import shutil
 import signal
@@ -22,7 +23,9 @@ HERE = Path(__file__).resolve().parent
 def start(folder):
     """Starts a run, and waits until it has imported everything."""
     words = [sys.executable, "training_run.py", str(folder), str(STEPS)]
-    run = subprocess.Popen(words, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    paths = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": paths}  # Python may be told not to look beside the script
+    run = subprocess.Popen(words, cwd=HERE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     run.stdout.readline()
     return run
 

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 TESTS = Path(__file__).resolve().parent
+# Python does not look beside a script where PYTHONSAFEPATH is set, as it is in .ci/run.
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
 pytestmark = pytest.mark.slow
 
 
@@ -33,7 +35,7 @@ def start_workers(folder, steps, accumulation_steps=1):
         config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
         words = [sys.executable, "worker_run.py", folder / "checkpoints", steps, accumulation_steps]
         words += [folder / f"worker-{index}.npz"]
-        environment = os.environ | {"TF_CONFIG": config}
+        environment = ENVIRONMENT | {"TF_CONFIG": config}
         with open(folder / f"worker-{index}.log", "w") as log:
             run = subprocess.Popen([*map(str, words)], cwd=TESTS, env=environment, stdout=log, stderr=log)
         workers.append(run)
@@ -50,7 +52,7 @@ def alone(tmp_path_factory):
     """Weights of the same run in one process on one replica."""
     folder = tmp_path_factory.mktemp("alone")
     words = ["worker_run.py", folder / "checkpoints", "60", "1", folder / "alone.npz"]
-    subprocess.run([sys.executable, *map(str, words)], cwd=TESTS, check=True, capture_output=True)
+    subprocess.run([sys.executable, *map(str, words)], cwd=TESTS, check=True, capture_output=True, env=ENVIRONMENT)
     return np.load(folder / "alone.npz")
 
 
@@ -91,6 +93,6 @@ def test_workers_that_were_killed_go_on_and_end_equal(tmp_path, alone):
 
 def test_killed_runs_end_bit_identical():
     words = [sys.executable, str(TESTS / "kill_runs.py"), "--kills", "6", "--terms", "4"]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT)
     assert done.returncode == 0, done.stdout
     assert "SIGKILL: 6 of 6 resumed" in done.stdout and "SIGTERM: 4 of 4 resumed" in done.stdout
