@@ -15,7 +15,7 @@ from keras_bert_kit.data import (
     class_names_of,
     classification_batches,
     classification_dataset,
-    count_truncated,
+    count_tokens,
     label_ids,
 )
 from keras_bert_kit.errors import CheckpointError
@@ -164,13 +164,14 @@ def finetune_classifier(
     keras.utils.set_random_seed(seed)  # of the new head; the order of examples and dropout have their own
     class_names = tuple(class_names or class_names_of(train))
     pack = packer_for(bert, max_length)
-    batches = classification_batches(train, pack, class_names, batch_size, seed)
+    tokens = count_tokens(train, pack)
+    batches = classification_batches(train, pack, class_names, batch_size, seed, np.minimum(tokens, max_length))
     held_out = None if evaluation is None else evaluation_dataset(evaluation, pack, class_names)
 
     num_steps = epochs * batches.steps_per_epoch
     num_warmup_steps = int(warmup_share * num_steps)
     counts = np.bincount(label_ids(train, class_names), minlength=len(class_names))
-    truncated = count_truncated(train, pack)
+    truncated = int(np.sum(tokens > max_length))
     rate = default_learning_rate(bert.config) if learning_rate is None else learning_rate
     report(Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps, rate))
 

@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from keras_bert_kit.data import Examples, classification_dataset, count_truncated
+from keras_bert_kit.data import Examples, classification_dataset, count_tokens, count_truncated
 from keras_bert_kit.errors import DataError
 from keras_bert_kit.text.packer import BertPacker
 from keras_bert_kit.text.tokenizer import BertTokenizer
@@ -95,7 +95,7 @@ def test_truncated_texts_are_counted():
     # FC09
     texts = ["a b c", "a b c d", "", "a " * 200_000]
     packer = WhitespacePacker()
-    assert count_truncated(Examples(texts, ["x"] * 4), packer, batch_size=3) == 2
+    assert count_truncated(Examples(texts, ["x"] * 4), packer) == 2
     packer.sequence_length = None
     assert count_truncated(Examples(texts, ["x"] * 4), packer) == 1
 
@@ -113,3 +113,4 @@ def test_with_the_packer_and_a_huge_text(sequence_length, widths):
     assert words[1] == [[2, 3] + [0] * (widths[1] - 2), [2, 6, 5, 3] + [0] * (widths[1] - 4)]
     assert [labels.numpy().tolist() for _, labels in batches] == [[1, 0], [1, 0]]
     assert count_truncated(examples, packer) == 1
+    assert count_tokens(examples, packer, batch_size=3).tolist() == [3, 40_002, 2, 4]

@@ -19,6 +19,9 @@ from keras_bert_kit.serving import Predictor, export_for_serving
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
 from keras_bert_kit.training.strategy import describe, make_strategy
 
+# float32 variables in any case; bfloat16 is faster where the processor has instructions for it (`doctor` says).
+DTYPES = ("float32", "mixed_bfloat16", "mixed_float16")
+
 
 def training_options(epochs):
     """The options of every command that trains."""
@@ -54,12 +57,15 @@ def read(path, label_column, text_columns):
 @click.option("--strategy", default="auto", show_default=True, type=click.Choice(STRATEGIES), help="Devices.")
 @click.option("--replicas", type=click.IntRange(1), help="With --strategy mirrored: how many.")
 @click.option("--accumulation-steps", default=1, show_default=True, type=click.IntRange(1), help="To save memory.")
+@click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES), help="What is computed in.")
 @click.option("--checkpoint-dir", type=click.Path(path_type=Path), help="A run that was stopped goes on from there.")
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Runs, from --seed on.")
 @training_options(epochs=2)
 @max_length_option
 @column_options
-def finetune(source, train_path, eval_path, out, label_column, text_columns, strategy, replicas, seeds, **options):
+def finetune(
+    source, train_path, eval_path, out, label_column, text_columns, strategy, replicas, dtype, seeds, **options
+):
     """Fine-tune a classifier, the whole encoder included, and save it.
 
     \b
@@ -76,13 +82,13 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, str
     say(describe(strategy))
     train = read(train_path, label_column, text_columns)
     evaluation = read(eval_path, label_column, text_columns) if eval_path else None
-    first, checkpoint_dir = options.pop("seed"), options.pop("checkpoint_dir")
+    first, checkpoint_dir, dtype = (options.pop(name) for name in ("seed", "checkpoint_dir", "dtype"))
     results = []
     for seed in range(first, first + seeds):
         name = f"seed-{seed}" if seeds > 1 else "."
         folder = checkpoint_dir and checkpoint_dir / name
         run = dict(options, strategy=strategy, seed=seed, checkpoint_dir=folder)
-        results.append(finetune_once(source, train, evaluation, out / name, run))
+        results.append(finetune_once(source, dtype, train, evaluation, out / name, run))
     if seeds == 1:
         return results[0], "\n".join([*results[0].pop("lines"), f"saved to {out}"])
     accuracies = [result["accuracy"] for result in results if "accuracy" in result]
@@ -96,17 +102,17 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, str
     return summary, f"saved to {out}"
 
 
-def finetune_once(source, train, evaluation, out, options):
+def finetune_once(source, dtype, train, evaluation, out, options):
     """One run of `finetune`, saved: its part of the answer, with lines for people under "lines"."""
     with options["strategy"].scope():
-        bert = load_pretrained(source)
+        bert = load_pretrained(source, dtype=dtype)
     if options["learning_rate"] is None:
         options["learning_rate"] = default_learning_rate(bert.config)
     model, evaluations = finetune_classifier(bert, train, evaluation, report=say, **options)
     save_pretrained(model, out, tokenizer=bert.tokenizer)
     options["checkpoint_dir"] = options["checkpoint_dir"] and str(options["checkpoint_dir"])
     del options["strategy"]
-    result = {"model": str(out), "class_names": list(model.class_names)} | options
+    result = {"model": str(out), "class_names": list(model.class_names), "dtype": dtype} | options
     if evaluations:
         result |= dataclasses.asdict(evaluations[-1])
         result["accuracy_by_epoch"] = [evaluation.accuracy for evaluation in evaluations]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.data.labels import label_ids
@@ -57,7 +58,12 @@ def classification_dataset(
 
 
 def classification_batches(
-    examples: Examples, pack: Callable, class_names: Sequence[str], batch_size: int, seed: int = 0
+    examples: Examples,
+    pack: Callable,
+    class_names: Sequence[str],
+    batch_size: int,
+    seed: int = 0,
+    lengths: Sequence[int] | None = None,
 ) -> ShuffledBatches:
     """Batches for `Trainer`: endless, shuffled anew in each epoch, and resumed at any position at once.
 
@@ -65,8 +71,10 @@ def classification_batches(
 
     Args:
         examples, pack, class_names, batch_size, seed: see `classification_dataset`.
+        lengths: tokens of each text. Default: they are counted.
     """
-    lengths = [len(text) for text in examples.texts]
+    if lengths is None:
+        lengths = count_tokens(examples, pack)
     return ShuffledBatches(len(examples), batch_size, _maker_of_batches(examples, pack, class_names), seed, lengths)
 
 
@@ -76,15 +84,27 @@ def _maker_of_batches(examples, pack, class_names):
     return lambda indices: (pack(tf.gather(texts, indices)), tf.gather(labels, indices))
 
 
-def count_truncated(examples: Examples, pack: Callable, batch_size: int = 256) -> int:
+def count_tokens(examples: Examples, pack: Callable, batch_size: int = 256) -> np.ndarray:
+    """Counts the tokens of each text, [CLS] and [SEP] included, before it is truncated.
+
+    Args:
+        examples: the texts.
+        pack: a `BertPacker`, whose tokenizer is used.
+        batch_size: texts that are tokenized at a time.
+
+    Returns:
+        int64 array (examples,).
+    """
+    texts = tf.data.Dataset.from_tensor_slices(examples.texts).batch(batch_size)
+    counts = texts.map(lambda batch: pack.tokenizer(batch).row_lengths() + 2, num_parallel_calls=tf.data.AUTOTUNE)
+    return np.concatenate([batch.numpy() for batch in counts])
+
+
+def count_truncated(examples: Examples, pack: Callable) -> int:
     """How many texts are longer than what the packer keeps, [CLS] and [SEP] included.
 
     Args:
         examples: the texts.
         pack: a `BertPacker`: its tokenizer and its `sequence_length` (or `max_sequence_length`) are used.
-        batch_size: texts that are tokenized at a time.
     """
-    limit = (pack.sequence_length or pack.max_sequence_length) - 2
-    texts = tf.data.Dataset.from_tensor_slices(examples.texts).batch(batch_size)
-    too_long = texts.map(lambda batch: tf.reduce_sum(tf.cast(pack.tokenizer(batch).row_lengths() > limit, tf.int32)))
-    return sum(int(count) for count in too_long)
+    return int(np.sum(count_tokens(examples, pack) > (pack.sequence_length or pack.max_sequence_length)))
