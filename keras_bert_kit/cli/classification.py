@@ -63,9 +63,7 @@ def read(path, label_column, text_columns):
 @training_options(epochs=2)
 @max_length_option
 @column_options
-def finetune(
-    source, train_path, eval_path, out, label_column, text_columns, strategy, replicas, dtype, seeds, **options
-):
+def finetune(source, train_path, eval_path, out, label_column, text_columns, strategy, replicas, seeds, **options):
     """Fine-tune a classifier, the whole encoder included, and save it.
 
     \b
