@@ -22,7 +22,7 @@ from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.plots import has_matplotlib, plot_training
 from keras_bert_kit.text import BertPacker
-from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer
+from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer, describe_variables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +153,8 @@ def finetune_classifier(
         accumulation_steps: int, see `Trainer`.
         checkpoint_dir: folder of checkpoints, one after each epoch; if there are some, the run goes on from the newest.
             Curves of the run are drawn there too, if matplotlib is installed. Default: no checkpoints.
-        report: function that takes the `Plan` before training, and an `Evaluation` after each epoch.
+        report: function that takes, before training, the `Plan` and a table of the variables, and an `Evaluation`
+            after each epoch.
 
     Returns:
         Pair of `BertClassifier` and the list of `Evaluation`, one per epoch (empty without `evaluation`).
@@ -187,6 +188,7 @@ def finetune_classifier(
         accumulation_steps=accumulation_steps,
         seed=seed,
     )
+    report(describe_variables(model, optimizer))
     history = trainer.fit(
         batches,
         num_steps,

@@ -30,11 +30,12 @@ def test_the_same_seed_gives_the_same_weights(tmp_path):
 
 def test_the_plan_and_the_evaluations_are_reported(tmp_path):
     write_hf_folder(tmp_path, heads=())
-    _, evaluations, (plan, *reported) = finetune(tmp_path, max_length=5)
+    _, evaluations, (plan, table, *reported) = finetune(tmp_path, max_length=5)
     assert (plan.num_examples, plan.num_steps, plan.num_warmup_steps, plan.num_truncated) == (18, 6, 0, 6)
     assert plan.class_names == ("money", "space", "sports") and plan.class_counts == (6, 6, 6)
     assert str(plan).startswith("18 examples (6 money, 6 space, 6 sports), 6 truncated; 6 steps, 0 of them warm-up")
     assert reported == evaluations and len(evaluations) == 2
+    assert table.splitlines()[0].split() == ["layer", "variables", "numbers", "trained", "decayed", "rate"]
 
 
 def test_the_default_rate_falls_with_the_size():

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from training_models import CLASSES, batches, token_data, token_model
 
+from keras_bert_kit import BertClassifier, BertConfig, BertEncoder, freeze
 from keras_bert_kit.errors import TrainingError
 from keras_bert_kit.training import AdamW, CrossEntropy, Trainer, create_optimizer, describe_variables
 from keras_bert_kit.training.guards import StuckLoss, check_batch, check_schedule
@@ -81,12 +82,30 @@ def test_a_loss_at_chance_is_warned_of_once_and_others_pass():
             learning.see(step, np.log(4.0) * (1 - step / 40))
 
 
+def table(model, optimizer):
+    lines = describe_variables(model, optimizer).splitlines()
+    assert lines[0].split() == ["layer", "variables", "numbers", "trained", "decayed", "rate"]
+    return [line.split() for line in lines[1:]]
+
+
 def test_the_table_of_variables():
     model, optimizer = token_model(), AdamW(1e-2, weight_decay=0.1)
     optimizer.set_rate_factors([(model.weights[0], 0.25)])
     optimizer.build(model.trainable_variables)
-    lines = describe_variables(model, optimizer).splitlines()
-    assert lines[0].split() == ["layer", "variables", "numbers", "trained", "decayed", "rate"]
-    assert [line.split()[1:] for line in lines[1:]] == [["1", "15", "yes", "yes", "0.25"], ["1", "3", "yes", "no", "1"]]
+    bias, kernel = [row[1:] for row in table(model, optimizer)]
+    assert kernel == ["1", "15", "yes", "yes", "0.25"] and bias == ["1", "3", "yes", "no", "1"]
     model.layers[-1].trainable = False
-    assert [line.split()[3:] for line in describe_variables(model, optimizer).splitlines()[1:]] == [["no", "no", "-"]]
+    assert [row[1:] for row in table(model, optimizer)] == [["2", "18", "no", "no", "-"]]
+
+
+def test_layers_alike_share_a_line_of_the_table():
+    sizes = dict(vocab_size=100, hidden_size=16, num_hidden_layers=12, num_attention_heads=2, intermediate_size=32)
+    model, optimizer = BertClassifier(BertEncoder(BertConfig(**sizes)), 4), AdamW(1e-4)
+    freeze(model, layers=[0])
+    optimizer.build(model.trainable_variables)
+    rows = table(model, optimizer)
+    assert [row[0] for row in rows] == ["embeddings"] * 2 + ["block_0"] + ["block_1"] * 2 + ["pooler"] * 2 + [
+        "logits"
+    ] * 2
+    assert rows[3][1:] == ["to", "block_11", "88", "1,936", "yes", "no", "1"]
+    assert rows[2] == ["block_0", "12", "2,224", "no", "no", "-"]
