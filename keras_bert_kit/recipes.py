@@ -23,6 +23,7 @@ from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.plots import has_matplotlib, plot_training
 from keras_bert_kit.text import BertPacker
 from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer, describe_variables
+from keras_bert_kit.training.settings import require_same_settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,6 +162,7 @@ def finetune_classifier(
 
     Raises:
         DataError: Labels do not fit the classes, or there is only one class.
+        CheckpointError: The run in `checkpoint_dir` began with other settings.
     """
     keras.utils.set_random_seed(seed)  # of the new head; the order of examples and dropout have their own
     class_names = tuple(class_names or class_names_of(train))
@@ -175,6 +177,11 @@ def finetune_classifier(
     truncated = int(np.sum(tokens > max_length))
     rate = default_learning_rate(bert.config) if learning_rate is None else learning_rate
     report(Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps, rate))
+
+    if checkpoint_dir:
+        settings = dict(epochs=epochs, batch_size=batch_size, learning_rate=rate, warmup_share=warmup_share)
+        settings |= dict(max_length=max_length, seed=seed, num_examples=len(train), class_names=class_names)
+        require_same_settings(checkpoint_dir, settings)
 
     strategy = strategy or tf.distribute.get_strategy()
     with strategy.scope():

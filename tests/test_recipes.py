@@ -49,6 +49,16 @@ def test_five_rows_are_one_step(tmp_path):
     assert (reports[0].num_steps, reports[0].num_warmup_steps) == (1, 0)
 
 
+def test_a_run_with_other_settings_does_not_go_on(tmp_path):
+    """FC43: with another batch size, the steps that are left would be another number of epochs."""
+    write_hf_folder(tmp_path / "m", heads=())
+    finetune(tmp_path / "m", batch_size=8, epochs=1, checkpoint_dir=tmp_path / "run")
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in (tmp_path / "run").iterdir())
+    with pytest.raises(kbk.CheckpointError, match="batch_size was 8 and is 16; epochs was 1 and is 2, in .*run"):
+        finetune(tmp_path / "m", batch_size=16, epochs=2, checkpoint_dir=tmp_path / "run")
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in (tmp_path / "run").iterdir()) == before
+
+
 def test_an_evaluation_counts_every_example_once(tmp_path):
     write_hf_folder(tmp_path, heads=("classifier",), class_names=["money", "space", "sports"])
     bert = kbk.load_pretrained(tmp_path)

@@ -138,6 +138,8 @@ class Trainer:
         records = Records(Path(checkpoint_dir) / "log.jsonl" if checkpoint_dir and chief else None, state.step)
         scalars = Scalars(Path(checkpoint_dir) / "tensorboard" if checkpoint_dir and chief else None)
         bar = ProgressBar(steps, state.step)
+        if state.step:
+            bar.write(f"goes on after step {state.step} of {steps}, after {state.position} examples")
 
         def save():
             records.flush()

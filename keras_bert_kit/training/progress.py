@@ -47,12 +47,16 @@ class ProgressBar:
             self._bar.set_postfix_str(self._line(logs), refresh=False)
             self._bar.update()
         elif step % self._every == 0:
-            self._bar.write(f"step {step} of {self._num_steps}: {self._line(logs)}", file=sys.stderr)
+            self.write(f"step {step} of {self._num_steps}: {self._line(logs)}")
 
     def show(self, step, results):
         """Writes a line with the results of an evaluation."""
         line = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
-        self._bar.write(f"evaluation after step {step}: {line}", file=sys.stderr)
+        self.write(f"evaluation after step {step}: {line}")
+
+    def write(self, line):
+        """Writes a line above the bar."""
+        self._bar.write(line, file=sys.stderr)
 
     def close(self):
         """Closes the bar."""
