@@ -87,12 +87,12 @@ class StuckLoss:
     """Warns once when the loss stays at ln(classes), that of guessing.
 
     Args:
-        num_classes: int.
+        num_classes: int, or None where there are no classes: then nothing is looked at.
         patience_steps: int, steps over which the mean is taken.
     """
 
     def __init__(self, num_classes, patience_steps=200):
-        self.chance = math.log(num_classes)
+        self.chance = math.log(num_classes) if num_classes else None
         self.patience_steps = patience_steps
         self._losses = []
 
@@ -101,7 +101,7 @@ class StuckLoss:
         self._losses.append(loss)
         if len(self._losses) == self.patience_steps:
             mean = sum(self._losses) / len(self._losses)
-            if abs(mean - self.chance) < 0.01 * self.chance:
+            if self.chance and abs(mean - self.chance) < 0.01 * self.chance:
                 warnings.warn(
                     f"The loss should fall. Received: {mean:.4f} on average over the last {self.patience_steps} steps, "
                     f"at step {step}, which is guessing (ln of the number of classes is {self.chance:.4f}). Is the "

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import tensorflow as tf
@@ -130,45 +130,45 @@ class Trainer:
             TrainingError: The loss is not finite; the message says at which step.
             CheckpointError: The checkpoints are of another model, or all damaged.
         """
-        chief = is_chief(self.strategy)
-        checkpoints = Checkpoints(checkpoint_dir, self._state_variables(), keep_last, chief) if checkpoint_dir else None
-        state = _State(**(checkpoints and checkpoints.restore() or {}))
-        batches = _from_position(train_dataset, state)
-        stuck = self._look_before(batches, steps)
-        records = Records(Path(checkpoint_dir) / "log.jsonl" if checkpoint_dir and chief else None, state.step)
-        scalars = Scalars(Path(checkpoint_dir) / "tensorboard" if checkpoint_dir and chief else None)
-        bar = ProgressBar(steps, state.step)
-        if state.step:
-            bar.write(f"goes on after step {state.step} of {steps}, after {state.position} examples")
+        with ExitStack() as running:
+            stop = running.enter_context(StopSignal())
+            chief = is_chief(self.strategy)
+            folder = Path(checkpoint_dir) if checkpoint_dir else None
+            checkpoints = Checkpoints(folder, self._state_variables(), keep_last, chief) if folder else None
+            state = _State(**(checkpoints and checkpoints.restore() or {}))
+            batches = _from_position(train_dataset, state)
+            stuck = self._look_before(batches, steps)
+            log_folder = folder if chief else None  # of several workers, one writes
+            records = running.enter_context(closing(Records(log_folder, state.step)))
+            scalars = running.enter_context(closing(Scalars(log_folder)))
+            bar = running.enter_context(closing(ProgressBar(steps, state.step, state.position)))
 
-        def save():
-            records.flush()
-            checkpoints.save(state.step, dataclasses.asdict(state))
+            def save():
+                records.flush()
+                checkpoints.save(state.step, dataclasses.asdict(state))
 
-        with StopSignal() as stop, closing(records), closing(scalars), closing(bar):
             batches = iter(share_batches(batches, self.strategy))
-            while state.step < steps and not state.is_exhausted(patience):
+            while state.step < steps and not state.is_exhausted(patience) and not stop.requested:
                 count = min(_until(state.step, period) for period in (self.steps_per_call, validate_every, save_every))
-                count = min(count, steps - state.step)
-                for logs, examples in self._train(batches, count, state):
+                for logs, examples in self._train(batches, min(count, steps - state.step), state):
                     records.add(state.step, **logs)
                     scalars.add(state.step, logs, "train")
                     bar.update(state.step, logs, examples)
-                    if stuck:
-                        stuck.see(state.step, logs["loss"])
-                last = state.step == steps
-                if validation_dataset is not None and (last or _is_due(state.step, validate_every)):
+                    stuck.see(state.step, logs["loss"])
+                if validation_dataset is not None and (state.step == steps or _is_due(state.step, validate_every)):
                     results = self.evaluate(validation_dataset)
                     records.add(state.step, validation=results)
                     scalars.add(state.step, results, "validation")
                     if state.is_best(results, monitor) and checkpoints:
                         checkpoints.save_best(state.step, dataclasses.asdict(state))
                     (on_validation or bar.show)(state.step, results)
-                if checkpoints and (last or stop.requested or _is_due(state.step, save_every)):
+                if checkpoints and _is_due(state.step, save_every):
                     save()
-                if stop.requested and not last:
-                    sys.exit(0 if checkpoints else 143)
-        return History(records.lines, state.step, state.best, state.best_step)
+            if checkpoints:
+                save()
+            if stop.requested and state.step < steps:
+                sys.exit(0 if checkpoints else 143)
+            return History(records.lines, state.step, state.best, state.best_step)
 
     def evaluate(self, dataset):
         """Evaluates on every example once: see `Evaluator`."""
@@ -178,8 +178,7 @@ class Trainer:
         """Checks what can be checked before the first step; returns what looks for a loss that does not fall."""
         inputs, labels = next(iter(batches.take(1)))
         check_schedule(getattr(self.optimizer, "schedule", None), steps, len(tf.nest.flatten(labels)[0]))
-        classes = check_batch(self.model, inputs, labels)
-        return StuckLoss(classes) if classes else None
+        return StuckLoss(check_batch(self.model, inputs, labels))
 
     def _train(self, batches, count, state):
         """Makes some steps, and yields the logs of each, with the state moved on."""

@@ -12,9 +12,10 @@ class ProgressBar:
     Args:
         num_steps: int, steps of the whole run.
         first_step: int, steps done before.
+        position: int, examples seen before.
     """
 
-    def __init__(self, num_steps, first_step=0):
+    def __init__(self, num_steps, first_step=0, position=0):
         from tqdm import tqdm
 
         self._terminal = sys.stderr.isatty()
@@ -31,6 +32,8 @@ class ProgressBar:
         )
         self._began = time.monotonic()
         self._examples = self._tokens = self._places = 0
+        if first_step:
+            self.write(f"goes on after step {first_step} of {num_steps}, after {position} examples")
 
     def update(self, step, logs, examples):
         """Moves the bar to a step.

@@ -12,15 +12,15 @@ class Records:
     than the checkpoint are dropped: those steps are done again.
 
     Args:
-        path: the file, or None to keep the records in memory only.
+        folder: where `log.jsonl` lies, or None to keep the records in memory only.
         step: int, the step that the run goes on from.
 
     Attributes:
         lines: list of dictionaries, all of the run.
     """
 
-    def __init__(self, path, step=0):
-        self.path = path and Path(path)
+    def __init__(self, folder, step=0):
+        self.path = folder and Path(folder) / "log.jsonl"
         self.lines = []
         if self.path and self.path.is_file():
             self.lines = [line for line in self._whole_lines() if line["step"] <= step]

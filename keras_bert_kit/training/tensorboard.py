@@ -4,14 +4,14 @@ import tensorflow as tf
 
 
 class Scalars:
-    """Writes scalar summaries into a folder.
+    """Writes scalar summaries into the folder `tensorboard` of a run.
 
     Args:
-        folder: for `tensorboard --logdir`, or None to write nothing.
+        folder: `pathlib.Path` of the run, or None to write nothing.
     """
 
     def __init__(self, folder):
-        self._writer = tf.summary.create_file_writer(str(folder)) if folder else None
+        self._writer = tf.summary.create_file_writer(str(folder / "tensorboard")) if folder else None
         self._metadata = tf.compat.v1.SummaryMetadata(
             plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars")
         )
