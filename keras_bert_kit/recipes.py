@@ -21,9 +21,12 @@ from keras_bert_kit.data import (
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.plots import has_matplotlib, plot_training
-from keras_bert_kit.text import BertPacker
+from keras_bert_kit.text import BertPacker, text_statistics
 from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer, describe_variables
 from keras_bert_kit.training.settings import require_same_settings
+
+_SAMPLE = 2000  # texts in which [UNK] is counted
+_HIGHEST_RATE, _MOST_UNKNOWN, _MOST_TRUNCATED = 5, 0.05, 0.2  # what is warned of: times the usual rate, and shares
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Plan:
         num_steps: int, updates of the weights.
         num_warmup_steps: int, of them, with a rising rate.
         learning_rate: float, the highest rate.
+        warnings: tuple of str, what looks like a mistake.
     """
 
     num_examples: int
@@ -47,13 +51,15 @@ class Plan:
     num_steps: int
     num_warmup_steps: int
     learning_rate: float
+    warnings: tuple = ()
 
     def __str__(self):
         counts = ", ".join(f"{n} {name}" for name, n in zip(self.class_names, self.class_counts, strict=True))
-        return (
+        plan = (
             f"{self.num_examples} examples ({counts}), {self.num_truncated} truncated; "
             f"{self.num_steps} steps, {self.num_warmup_steps} of them warm-up, rate {self.learning_rate:g}"
         )
+        return "\n".join([plan, *(f"Warning: {warning}" for warning in self.warnings)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,7 +182,10 @@ def finetune_classifier(
     counts = np.bincount(label_ids(train, class_names), minlength=len(class_names))
     truncated = int(np.sum(tokens > max_length))
     rate = default_learning_rate(bert.config) if learning_rate is None else learning_rate
-    report(Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps, rate))
+    warnings = _warnings_of(bert, train, truncated, rate)
+    report(
+        Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps, rate, warnings)
+    )
 
     if checkpoint_dir:
         settings = dict(epochs=epochs, batch_size=batch_size, learning_rate=rate, warmup_share=warmup_share)
@@ -208,6 +217,28 @@ def finetune_classifier(
     if checkpoint_dir and has_matplotlib():
         plot_training(history.records, Path(checkpoint_dir) / "training.png")
     return model, [_evaluation_of(results, evaluation, class_names) for _, results in history.validations]
+
+
+def _warnings_of(bert, train, num_truncated, rate):
+    """What of a run looks like a mistake: tuple of str."""
+    usual = default_learning_rate(bert.config)
+    unknown = text_statistics(train.texts[:_SAMPLE], bert.tokenizer).unknown_share
+    truncated = num_truncated / len(train)
+    found = [
+        (
+            bert.encoder.trainable and rate > _HIGHEST_RATE * usual,
+            f"a rate of {rate:g} is high for an encoder of this size that is trained too; {usual:g} is usual",
+        ),
+        (
+            unknown > _MOST_UNKNOWN,
+            f"{unknown:.0%} of the tokens are [UNK]: is it the vocabulary of this language and case?",
+        ),
+        (
+            truncated > _MOST_TRUNCATED,
+            f"{truncated:.0%} of the texts are truncated: raise max_length, or put what matters first",
+        ),
+    ]
+    return tuple(text for holds, text in found if holds)
 
 
 def evaluate_classifier(model, pack, examples, batch_size=64):

@@ -49,6 +49,21 @@ def test_five_rows_are_one_step(tmp_path):
     assert (reports[0].num_steps, reports[0].num_warmup_steps) == (1, 0)
 
 
+def test_what_looks_like_a_mistake_is_warned_of(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    strange = kbk.Examples(["zebra quagga"] * 4 + EXAMPLES.texts[:2], ["a", "b"] * 3)
+    (plan, *_), (usual, *_) = (
+        finetune(tmp_path, examples, max_length=length, learning_rate=rate, epochs=1)[2]
+        for examples, length, rate in ((strange, 3, 1e-2), (EXAMPLES, 16, 1e-4))
+    )
+    assert usual.warnings == () and len(plan.warnings) == 3
+    lines = str(plan).splitlines()
+    assert (
+        lines[1] == "Warning: a rate of 0.01 is high for an encoder of this size that is trained too; 0.0001 is usual"
+    )
+    assert "of the tokens are [UNK]" in lines[2] and lines[3].startswith("Warning: 100% of the texts are truncated")
+
+
 def test_a_run_with_other_settings_does_not_go_on(tmp_path):
     """FC43: with another batch size, the steps that are left would be another number of epochs."""
     write_hf_folder(tmp_path / "m", heads=())
