@@ -32,7 +32,7 @@ class ShuffledBatches:
         self.batch_size = batch_size
         self.batch_at = batch_at
         self.seed = seed
-        self.lengths = None if lengths is None else tf.constant(lengths, tf.int64)
+        self.lengths = None if lengths is None else tf.cast(tf.convert_to_tensor(lengths), tf.int64)
 
     @property
     def steps_per_epoch(self):
