@@ -19,7 +19,6 @@ from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.files import folder_written_beside, sha256_of
 
 _VARIABLES, _STATE = "variables.safetensors", "state.json"
-_FORMAT = 1
 
 _log = logging.getLogger(__name__)
 
@@ -119,7 +118,7 @@ class Checkpoints:
             with folder_written_beside(self._path(step, kind)) as beside:
                 arrays = {name: np.asarray(variable.numpy()) for name, variable in self.variables.items()}
                 save_file(arrays, beside / _VARIABLES)
-                content = {"format": _FORMAT, "step": step, "sha256": sha256_of(beside / _VARIABLES), "state": state}
+                content = {"step": step, "sha256": sha256_of(beside / _VARIABLES), "state": state}
                 (beside / _STATE).write_text(json.dumps(content, indent=1), encoding="utf-8")
         for old in self.steps(kind)[:-keep]:
             shutil.rmtree(self._path(old, kind))
