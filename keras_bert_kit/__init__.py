@@ -23,7 +23,8 @@ from keras_bert_kit.models import BertMultipleChoice, BertNextSentence, BertQues
 from keras_bert_kit.models import add_tokens, freeze, rates_by_depth, unfreeze
 from keras_bert_kit.pretrained import load_preprocessor, load_pretrained, save_pretrained
 from keras_bert_kit.training import AdamW, Lamb, WarmUpAndDecay, create_optimizer, steps_of
-from keras_bert_kit.training import CrossEntropy, Evaluator, History, Trainer, describe_variables, make_strategy
+from keras_bert_kit.training import CrossEntropy, Evaluator, History, PretrainingLoss, Trainer
+from keras_bert_kit.training import describe_variables, make_strategy
 from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier
 from keras_bert_kit.serving import Predictor, export_for_serving
 from keras_bert_kit.plots import plot_attention, plot_training

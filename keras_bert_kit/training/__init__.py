@@ -4,7 +4,7 @@ from keras_bert_kit.training.adamw import AdamW
 from keras_bert_kit.training.evaluation import Evaluator
 from keras_bert_kit.training.lamb import Lamb
 from keras_bert_kit.training.loop import History, Trainer
-from keras_bert_kit.training.losses import CrossEntropy
+from keras_bert_kit.training.losses import CrossEntropy, PretrainingLoss
 from keras_bert_kit.training.optimizer import create_optimizer, steps_of
 from keras_bert_kit.training.schedule import WarmUpAndDecay
 from keras_bert_kit.training.strategy import make_strategy
@@ -16,6 +16,7 @@ __all__ = [
     "Evaluator",
     "History",
     "Lamb",
+    "PretrainingLoss",
     "Trainer",
     "WarmUpAndDecay",
     "create_optimizer",

@@ -14,14 +14,15 @@ class Evaluator:
 
     Args:
         model: `keras.Model`.
-        loss: object with `parts`, `counts`, `sums` and `metrics`, such as `CrossEntropy`.
+        loss: object with `parts`, `counts`, `sums`, `metrics` and `derived`, such as `CrossEntropy`.
         strategy: `tf.distribute.Strategy`. Default: the current one.
 
     Call arguments:
         dataset: `tf.data.Dataset` of batches (inputs, labels), finite.
 
     Returns:
-        Dictionary of floats: `loss`, its parts and the metrics, each a mean over all its targets; NaN without any.
+        Dictionary of floats: `loss`, its parts and the metrics, each a mean over all its targets, NaN without any;
+        and what the loss derives from them.
     """
 
     def __init__(self, model, loss, strategy=None):
@@ -38,6 +39,7 @@ class Evaluator:
                 before = totals.get(name, (0.0, 0.0))
                 totals[name] = (before[0] + float(total), before[1] + float(count))
         results = {name: total / count if count else math.nan for name, (total, count) in totals.items()}
+        results |= {name: float(value) for name, value in self.loss.derived(results).items()}
         return {"loss": sum(results[name] for name in self.loss.parts)} | results
 
     def _totals(self, batch):

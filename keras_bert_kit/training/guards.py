@@ -46,12 +46,14 @@ def check_batch(model, inputs, labels):
     """Looks at one batch: labels out of range, rows without a token, outputs that are no logits.
 
     Args:
-        model: `keras.Model`; if its output is one tensor, (..., classes), labels are compared with it.
+        model: `keras.Model`; where its output is one tensor, (..., classes), or a dictionary of them, labels are
+            compared with it.
         inputs: what the model takes. In a dictionary, `input_mask` is looked at.
-        labels: the labels.
+        labels: the labels, one tensor, or a dictionary with keys of the outputs.
 
     Returns:
-        Number of classes, or None where the output is not one tensor.
+        Number of classes, or None where the output is not one tensor. A dictionary has several losses, which begin at
+        different numbers: of pre-training, ln(vocabulary) and ln(2), which is hard to leave for thousands of steps.
 
     Raises:
         TrainingError: A label is not a class.
@@ -64,23 +66,31 @@ def check_batch(model, inputs, labels):
                 stacklevel=3,
             )
     outputs = model(tf.nest.map_structure(lambda tensor: tensor[:_ROWS], inputs), training=False)
+    if isinstance(outputs, dict) and isinstance(labels, dict):
+        for name in outputs.keys() & labels.keys():
+            _check_labels(outputs[name], labels[name], f" of {name}")
+        return None
     if not tf.is_tensor(outputs) or not tf.is_tensor(labels):
         return None
+    _check_labels(outputs, labels)
+    return outputs.shape[-1]
+
+
+def _check_labels(outputs, labels, of_what=""):
     classes, found = outputs.shape[-1], np.asarray(labels)
     wrong = found[(found != IGNORED_LABEL) & ((found < 0) | (found >= classes))]
     if wrong.size:
         raise TrainingError(
-            f"Labels must be class numbers from 0 to {classes - 1}, or {IGNORED_LABEL} for no target. "
+            f"Labels{of_what} must be class numbers from 0 to {classes - 1}, or {IGNORED_LABEL} for no target. "
             f"Received: {sorted(set(wrong.tolist()))[:10]}. Nothing was trained; number the classes from 0."
         )
     numbers = np.asarray(outputs, dtype="float64")
     if numbers.size and numbers.min() >= 0 and np.allclose(numbers.sum(axis=-1), 1.0, atol=1e-3):
         warnings.warn(
-            "The loss takes logits. Received: outputs that are probabilities (from 0 to 1, adding up to 1). "
+            f"The loss takes logits. Received: outputs{of_what} that are probabilities (from 0 to 1, adding up to 1). "
             "Leave the softmax out of the model.",
-            stacklevel=3,
+            stacklevel=4,
         )
-    return classes
 
 
 class StuckLoss:

@@ -29,7 +29,7 @@ class Trainer:
     Args:
         model: `keras.Model`, made in the scope of `strategy`.
         optimizer: `keras.optimizers.Optimizer`, such as `create_optimizer` gives.
-        loss: object with `counts`, `sums` and `metrics`, such as `CrossEntropy`.
+        loss: object with `parts`, `counts`, `sums`, `metrics` and `derived`, such as `CrossEntropy`.
         strategy: `tf.distribute.Strategy`. Default: the current one.
         accumulation_steps: int, micro-batches that each replica splits its part of a batch into, to save memory. The
             numbers are those of the whole batch.
@@ -111,8 +111,8 @@ class Trainer:
             steps: int, updates of the weights.
             validation_dataset: `tf.data.Dataset` of the same kind, to evaluate on.
             validate_every: int, steps between evaluations; the last step is always followed by one. Default: only that.
-            monitor: str, which result says what is best: lower is better for names that end in `loss`, higher for
-                others.
+            monitor: str, which result says what is best: lower is better for names that end in `loss` or `perplexity`,
+                higher for others.
             patience: int, evaluations without a new best after which the run ends early. Default: never.
             checkpoint_dir: folder of checkpoints. If there is one, the run goes on from the newest. With several
                 workers, a folder that all of them see; the first worker writes. Beside the checkpoints lie `log.jsonl`,
@@ -254,7 +254,7 @@ class _State:
         if monitor not in results:
             raise ValueError(f"monitor must be one of {', '.join(results)}. Received: monitor={monitor!r}.")
         value = results[monitor]
-        better = self.best is None or (value < self.best if monitor.endswith("loss") else value > self.best)
+        better = self.best is None or (value < self.best if monitor.endswith(("loss", "perplexity")) else value > self.best)
         self.since_best += 1
         if better:
             self.best, self.best_step, self.since_best = value, self.step, 0

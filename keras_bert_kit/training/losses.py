@@ -50,6 +50,10 @@ class CrossEntropy:
             found[f"accuracy of {name}"] = (tf.reduce_sum(right * own), tf.reduce_sum(own))
         return found
 
+    def derived(self, means):
+        """Returns {name: value} that follows from the means of the whole batch or data set: here, nothing."""
+        return {}
+
     @staticmethod
     def _checked(labels, logits):
         if logits.shape.rank != labels.shape.rank + 1:
@@ -58,6 +62,64 @@ class CrossEntropy:
                 f"Received: labels {labels.shape}, logits {logits.shape}."
             )
         return tf.cast(labels, tf.int32), logits
+
+
+class PretrainingLoss:
+    """The loss of BERT's pre-training: that of the masked words (MLM) plus that of the next sentence (NSP).
+
+    Each is a mean over its own targets, so that the two weigh the same however many words are masked. Labels and
+    outputs are dictionaries with the keys that `BertPretrainer` gives its outputs. Where a label is -100, there is no
+    target.
+
+        `mlm_logits`: labels int (batch, predictions), the ids of the masked words.
+        `nsp_logits`: labels int (batch,), or (batch, sequences of a row) of packed rows: 0 where B follows A in the
+            text, 1 where B is a random sentence.
+
+    Args:
+        next_sentence: bool, whether the next sentence is a part of the loss. Without, its labels are not looked at.
+
+    Attributes:
+        parts: tuple of str, `mlm_loss` and `nsp_loss`, whose means add up to the loss.
+
+    Source: google-research/bert, run_pretraining.py.
+    """
+
+    def __init__(self, next_sentence=True):
+        self.tasks = ("mlm", "nsp") if next_sentence else ("mlm",)
+        self.parts = tuple(f"{task}_loss" for task in self.tasks)
+        self._cross_entropy = CrossEntropy()
+
+    def counts(self, labels):
+        """Returns {part: number of targets, scalar float32}."""
+        labels = self._of_tasks(labels, "labels")
+        return {f"{task}_loss": self._cross_entropy.counts(labels[task])["loss"] for task in self.tasks}
+
+    def sums(self, labels, outputs):
+        """Returns {part: sum of losses, scalar float32}, in nats."""
+        labels, logits = self._of_tasks(labels, "labels"), self._of_tasks(outputs, "outputs of the model")
+        return {f"{task}_loss": self._cross_entropy.sums(labels[task], logits[task])["loss"] for task in self.tasks}
+
+    def metrics(self, labels, outputs):
+        """Returns {name: (sum, count)}, scalars float32: `mlm_accuracy` and `nsp_accuracy`."""
+        labels, logits = self._of_tasks(labels, "labels"), self._of_tasks(outputs, "outputs of the model")
+        return {
+            f"{task}_accuracy": self._cross_entropy.metrics(labels[task], logits[task])["accuracy"]
+            for task in self.tasks
+        }
+
+    def derived(self, means):
+        """Returns `mlm_perplexity`, e to the mean loss of a masked word: of how many words it was as hard to choose."""
+        return {"mlm_perplexity": tf.exp(means["mlm_loss"])}
+
+    def _of_tasks(self, tensors, what):
+        names = {task: f"{task}_logits" for task in self.tasks}
+        found = tuple(tensors) if isinstance(tensors, dict) else type(tensors).__name__
+        if not isinstance(tensors, dict) or not set(names.values()) <= set(found):
+            raise ValueError(
+                f"The {what} must be a dictionary with the keys {', '.join(names.values())}. Received: {found}. "
+                "For a model without a next-sentence head, write PretrainingLoss(next_sentence=False)."
+            )
+        return {task: tensors[name] for task, name in names.items()}
 
 
 def _targets(labels):

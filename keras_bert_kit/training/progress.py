@@ -3,7 +3,7 @@
 import sys
 import time
 
-_SHOWN = ("loss", "accuracy", "learning_rate")
+_SHOWN = ("loss", "accuracy", "mlm_accuracy", "nsp_accuracy", "learning_rate")
 
 
 class ProgressBar:

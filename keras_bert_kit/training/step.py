@@ -17,7 +17,7 @@ class TrainStep:
     Args:
         model: `keras.Model`, made in the scope of the strategy.
         optimizer: `keras.optimizers.Optimizer`; its `global_clipnorm` is applied here, after the all-reduce.
-        loss: object with `counts`, `sums` and `metrics`, such as `CrossEntropy`.
+        loss: object with `counts`, `sums`, `metrics` and `derived`, such as `CrossEntropy`.
         strategy: `tf.distribute.Strategy`.
         accumulation_steps: int, micro-batches that a replica splits its part of a batch into, one after the other.
         seed: int, of dropout.
@@ -49,7 +49,7 @@ class TrainStep:
 
         Returns:
             float32 (values,), what `names` says: the parts of the loss and the metrics, each a mean over its targets
-            in the global batch; `gradient_norm`, before clipping; `learning_rate`; `examples`, their number; and with
+            in the global batch; what the loss derives from them; `gradient_norm`, before clipping; `learning_rate`; `examples`, their number; and with
             `input_mask` among the inputs, `tokens`, their number, and `padding_share`.
         """
         rate = tf.cast(self.optimizer.learning_rate, tf.float32)
@@ -78,6 +78,7 @@ class TrainStep:
             gradients = [gradient * (clip / tf.maximum(norm, clip)) for gradient in gradients]
         logs = {name: mean(sums[name], counts[name]) for name in sums}
         logs["loss"] = tf.add_n(list(logs.values()))
+        logs |= self.loss.derived(logs)
         logs |= {name: mean(*pair) for name, pair in metrics.items()}
         rows = tf.cast(tf.shape(tf.nest.flatten(labels)[0])[0], tf.float32)
         logs |= {"gradient_norm": norm, "examples": replica.all_reduce("sum", rows)}
