@@ -1,4 +1,4 @@
-"""Folders that are whole or absent: written beside their place, flushed to the disk, then renamed into it."""
+"""Folders and files that are whole or absent: written beside their place, flushed to the disk, then renamed into it."""
 
 import contextlib
 import hashlib
@@ -35,6 +35,26 @@ def folder_written_beside(path):
         beside.rename(path)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
+        raise
+    _flush_one(path.parent)
+
+
+@contextlib.contextmanager
+def file_written_beside(path):
+    """Yields the path of a new file next to `path`, and renames it to `path` when the block ends without an error.
+
+    After an error, or a kill at any moment, `path` is as it was. What a kill leaves is a file `.tmp-…` beside it.
+
+    Args:
+        path: `pathlib.Path` of the file to make or to replace; its folder is there.
+    """
+    beside = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    try:
+        yield beside
+        _flush_one(beside)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
         raise
     _flush_one(path.parent)
 

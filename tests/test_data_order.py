@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert_kit.data import ShuffledBatches
+from keras_bert_kit.data.order import order_by_length
 
 
 def order(count, num_examples=10, batch_size=4, position=0, seed=0):
@@ -73,3 +74,16 @@ def test_steps_per_epoch_counts_the_short_batch():
 def test_nothing_to_give_is_refused(num_examples, batch_size):
     with pytest.raises(ValueError, match="must be 1 or more"):
         ShuffledBatches(num_examples, batch_size, lambda rows: rows)
+
+
+@pytest.mark.parametrize("head", [0, 5, 16])
+def test_a_batch_that_began_elsewhere_is_filled_first(head):
+    lengths = tf.constant(np.random.default_rng(1).integers(5, 100, 1003), tf.int64)
+    order = order_by_length(lengths, 16, 0, tf.constant(0, tf.int64), head).numpy()
+    assert np.array_equal(np.sort(order), np.arange(1003))
+    spread = [np.ptp(lengths.numpy()[order[start : start + 16]]) for start in range(head, 1003 - 16, 16)]
+    assert np.mean(spread) < 20 < np.ptp(lengths.numpy()[order[-16:]])
+
+
+def test_fewer_rows_than_the_head():
+    assert sorted(order_by_length(tf.constant([3, 4], tf.int64), 16, 0, tf.constant(0, tf.int64), 2).numpy()) == [0, 1]

@@ -61,17 +61,37 @@ class ShuffledBatches:
         Args:
             epoch: scalar int64 tensor, from 0.
         """
-        order = _permuted(tf.range(self.num_examples, dtype=tf.int64), self.seed, epoch)
         if self.lengths is None:
-            return order
-        pool_batches = min(_POOL_BATCHES, max(self.steps_per_epoch // 8, 1))
-        pool = tf.range(self.num_examples, dtype=tf.int64) // (pool_batches * self.batch_size)
-        longest = tf.reduce_max(self.lengths) + 1
-        order = tf.gather(order, tf.argsort(pool * longest + tf.gather(self.lengths, order), stable=True))
-        whole = self.num_examples // self.batch_size * self.batch_size
-        batches = _permuted(tf.reshape(order[:whole], (-1, self.batch_size)), self.seed + 1, epoch)
-        return tf.concat([tf.reshape(batches, (-1,)), order[whole:]], axis=0)
+            return permuted(self.num_examples, self.seed, epoch)
+        return order_by_length(self.lengths, self.batch_size, self.seed, epoch)
 
 
-def _permuted(rows, seed, epoch):
-    return tf.random.experimental.stateless_shuffle(rows, seed=tf.stack([tf.constant(seed, tf.int64), epoch]))
+def order_by_length(lengths, batch_size, seed, number, head=0):
+    """A random order in which rows of similar length share a batch.
+
+    Args:
+        lengths: int64 tensor (rows,).
+        batch_size: int, rows a batch. Those that are left over come last.
+        seed: int, 0 or more.
+        number: scalar int64 tensor, 0 or more: which of the orders of this seed.
+        head: int or scalar int64 tensor, rows that come before the first whole batch, to fill one that began elsewhere.
+
+    Returns:
+        int64 tensor (rows,), the number of the row at each place.
+    """
+    order = permuted(tf.size(lengths, tf.int64), seed, number)
+    first, order = order[:head], order[head:]
+    count = tf.size(order, tf.int64)
+    whole = count // batch_size * batch_size
+    pool_batches = tf.clip_by_value(-(-count // batch_size) // 8, 1, _POOL_BATCHES)
+    pool = tf.range(count) // (pool_batches * batch_size)
+    longest = tf.reduce_max(lengths) + 1
+    order = tf.gather(order, tf.argsort(pool * longest + tf.gather(lengths, order), stable=True))
+    batches = tf.gather(tf.reshape(order[:whole], (-1, batch_size)), permuted(whole // batch_size, seed + 1, number))
+    return tf.concat([first, tf.reshape(batches, (-1,)), order[whole:]], axis=0)
+
+
+def permuted(count, seed, number):
+    """The numbers 0 to count - 1 in one of the random orders of a seed, int64 (count,)."""
+    seeds = tf.stack([tf.constant(seed, tf.int64), tf.cast(number, tf.int64)])
+    return tf.random.experimental.stateless_shuffle(tf.range(tf.cast(count, tf.int64)), seed=seeds)
