@@ -254,7 +254,8 @@ class _State:
         if monitor not in results:
             raise ValueError(f"monitor must be one of {', '.join(results)}. Received: monitor={monitor!r}.")
         value = results[monitor]
-        better = self.best is None or (value < self.best if monitor.endswith(("loss", "perplexity")) else value > self.best)
+        lower_is_better = monitor.endswith(("loss", "perplexity"))
+        better = self.best is None or (value < self.best if lower_is_better else value > self.best)
         self.since_best += 1
         if better:
             self.best, self.best_step, self.since_best = value, self.step, 0

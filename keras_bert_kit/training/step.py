@@ -49,8 +49,9 @@ class TrainStep:
 
         Returns:
             float32 (values,), what `names` says: the parts of the loss and the metrics, each a mean over its targets
-            in the global batch; what the loss derives from them; `gradient_norm`, before clipping; `learning_rate`; `examples`, their number; and with
-            `input_mask` among the inputs, `tokens`, their number, and `padding_share`.
+            in the global batch; what the loss derives from them; `gradient_norm`, before clipping; `learning_rate`;
+            `examples`, their number; and with `input_mask` among the inputs, `tokens`, their number, and
+            `padding_share`.
         """
         rate = tf.cast(self.optimizer.learning_rate, tf.float32)
         gradients, logs = self.strategy.run(self._gradients, args=batch)
