@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from keras_bert_kit.cli.command import command, max_length_option, say
+from keras_bert_kit.cli.command import DTYPES, command, max_length_option, say
 from keras_bert_kit.data import read_examples
 from keras_bert_kit.demo import run_demo
 from keras_bert_kit.errors import CheckpointError
@@ -18,9 +18,6 @@ from keras_bert_kit.recipes import default_learning_rate, evaluate_classifier, f
 from keras_bert_kit.serving import Predictor, export_for_serving
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
 from keras_bert_kit.training.strategy import describe, make_strategy
-
-# float32 variables in any case; bfloat16 is faster where the processor has instructions for it (`doctor` says).
-DTYPES = ("float32", "mixed_bfloat16", "mixed_float16")
 
 
 def training_options(epochs):

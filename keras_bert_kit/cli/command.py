@@ -11,6 +11,9 @@ from tqdm import tqdm
 from keras_bert_kit.errors import KitError
 from keras_bert_kit.version import __version__
 
+# float32 variables in any case; bfloat16 is faster where the processor has instructions for it (`doctor` says).
+DTYPES = ("float32", "mixed_bfloat16", "mixed_float16")
+
 
 def main():
     """Runs the command line and ends the process with its exit code."""

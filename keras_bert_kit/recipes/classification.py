@@ -1,7 +1,4 @@
-"""Whole jobs in one call, made of the kit's parts: fine-tune a classifier, evaluate it.
-
-Each is a screen of code that can be copied into a notebook and changed there.
-"""
+"""`finetune_classifier` and `evaluate_classifier`, each a screen of code over data, model and `Trainer`."""
 
 import dataclasses
 import math

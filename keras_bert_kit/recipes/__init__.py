@@ -1,0 +1,15 @@
+"""Whole jobs in one call, made of the kit's parts: fine-tune a classifier, evaluate it.
+
+Each is a screen of code that can be copied into a notebook and changed there.
+"""
+# ruff: noqa: F401
+
+from keras_bert_kit.recipes.classification import (
+    Evaluation,
+    Plan,
+    default_learning_rate,
+    evaluate_classifier,
+    evaluation_dataset,
+    finetune_classifier,
+    packer_for,
+)
