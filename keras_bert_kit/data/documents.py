@@ -74,7 +74,7 @@ def plan_blocks(paths, text_format: str = "sentences", block_bytes: int = 4 << 2
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be 1 or more. Received: {block_bytes=}.")
     paths = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    blocks, parts, num_documents, num_bytes = [], [], 0, 0
+    blocks, parts, num_documents, num_bytes, total = [], [], 0, 0, 0
     for path in paths:
         for start, end in _documents_of(path, text_format, block_bytes):
             if num_documents >= 2 and num_bytes >= block_bytes:
@@ -82,6 +82,7 @@ def plan_blocks(paths, text_format: str = "sentences", block_bytes: int = 4 << 2
                 parts, num_documents, num_bytes = [], 0, 0
             num_documents += 1
             num_bytes += end - start
+            total += 1
             # What a cut divided stays two parts: no empty line would show where one document ends.
             if parts and parts[-1].path == path and parts[-1].end < start:
                 parts[-1] = parts[-1]._replace(end=end)
@@ -91,7 +92,7 @@ def plan_blocks(paths, text_format: str = "sentences", block_bytes: int = 4 << 2
         blocks[-1] += tuple(parts)
     elif parts:
         blocks.append(tuple(parts))
-    _require_two_documents(blocks, num_documents, paths, text_format)
+    _require_two_documents(total - count_cut_documents(blocks), paths, text_format)
     return blocks
 
 
@@ -191,13 +192,12 @@ def _open(path: str):
         raise DataError(f"{path}: the file cannot be read: {error.strerror}.") from error
 
 
-def _require_two_documents(blocks: list[Block], num_in_last: int, paths: list[str], text_format: str):
+def _require_two_documents(num_documents: int, paths: list[str], text_format: str):
     """Refuses a corpus in which no sentence has one of another document to be paired with."""
-    is_one = len(blocks) == 1 and num_in_last - count_cut_documents(blocks) == 1
-    if blocks and not is_one:
+    if num_documents >= 2:
         return
     shown = ", ".join(map(repr, paths[:5])) + (", ..." if len(paths) > 5 else "")
-    if not blocks:
+    if num_documents == 0:
         raise DataError(f"There must be text to pre-train on. Received: no line with text in {shown or 'no file'}.")
     divider, other = {
         "sentences": ("an empty line", 'for running text say text_format="plain"'),

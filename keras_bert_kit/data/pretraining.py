@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from keras_bert_kit.data.masking import IGNORED_LABEL, mask_tokens, num_to_mask, vocabulary_tables
 from keras_bert_kit.data.next_sentence import SPECIAL_TOKENS_PER_PAIR, TokenizedDocuments, draw_pairs
+from keras_bert_kit.data.packing import pack_sequences
 from keras_bert_kit.data.pretraining_settings import PretrainingSettings
 from keras_bert_kit.data.pretraining_statistics import BlockStatistics
 
@@ -151,8 +152,6 @@ def _row_order(lengths, settings: PretrainingSettings):
     """Which sequences follow each other, int64 (sequences,), and where among them each row begins, (rows + 1,)."""
     if not settings.packed:
         return np.arange(len(lengths)), np.arange(len(lengths) + 1)
-    from keras_bert_kit.data.packing import pack_sequences
-
     rows = pack_sequences(lengths.tolist(), settings.sequence_length)
     return np.array([number for row in rows for number in row], np.int64), _splits([len(row) for row in rows])
 
