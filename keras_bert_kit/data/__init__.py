@@ -8,11 +8,17 @@ from keras_bert_kit.data.classification import (
 )
 from keras_bert_kit.data.labels import class_names_of, label_ids
 from keras_bert_kit.data.order import ShuffledBatches
+from keras_bert_kit.data.pretraining_batches import PretrainingBatches
+from keras_bert_kit.data.pretraining_settings import PretrainingSettings
 from keras_bert_kit.data.sources import AG_NEWS_CLASSES, Examples, read_examples, read_sample
+from keras_bert_kit.data.write_pretraining import PretrainingData, write_pretraining_data
 
 __all__ = [
     "AG_NEWS_CLASSES",
     "Examples",
+    "PretrainingBatches",
+    "PretrainingData",
+    "PretrainingSettings",
     "ShuffledBatches",
     "class_names_of",
     "classification_batches",
@@ -22,4 +28,5 @@ __all__ = [
     "label_ids",
     "read_examples",
     "read_sample",
+    "write_pretraining_data",
 ]
