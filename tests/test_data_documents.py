@@ -75,7 +75,8 @@ def test_each_file_ends_a_document(tmp_path):
 
 
 def test_plain_text(tmp_path):
-    text = "Chapter 1\n\nIt was late. He\nslept, Mr. Hall\nsaid.\n\nShe did not.\n\n\n\nChapter 2\n\nMorning came!\nBirds sang.\n"
+    first = "Chapter 1\n\nIt was late. He\nslept, Mr. Hall\nsaid.\n\nShe did not.\n"
+    text = f"{first}\n\n\nChapter 2\n\nMorning came!\nBirds sang.\n"
     documents = [
         ["Chapter 1", "It was late.", "He slept, Mr. Hall said.", "She did not."],
         ["Chapter 2", "Morning came!", "Birds sang."],
