@@ -43,6 +43,23 @@ def test_bert_embeddings_pass_the_checklist_and_equal_numpy():
     np.testing.assert_allclose(layer(words, types), x, atol=1e-5)
 
 
+def test_positions_pass_the_checklist():
+    ids = {"input_word_ids": 11, "input_type_ids": 2, "positions": 4}
+    layer = check_layer(
+        bert_embeddings,
+        lambda batch, sequence: {name: ids_of(batch, sequence, below=limit) for name, limit in ids.items()},
+        weights={
+            "word_embeddings": (11, 8),
+            "position_embeddings": (7, 8),
+            "type_embeddings": (2, 8),
+            "layer_norm/gamma": (8,),
+            "layer_norm/beta": (8,),
+        },
+    )
+    words = ids_of(2, 3, below=11)
+    np.testing.assert_array_equal(layer(words, positions=np.array([[0, 1, 2]] * 2)), layer(words))
+
+
 def test_type_ids_may_be_left_out():
     layer, words = bert_embeddings(), ids_of(2, 5, below=11)
     np.testing.assert_array_equal(layer(words), layer(words, np.zeros_like(words)))

@@ -22,6 +22,17 @@ def test_pooler_passes_the_checklist_and_equals_numpy():
     np.testing.assert_allclose(layer(x), expected, atol=1e-5)
 
 
+def test_pooler_of_rows_that_hold_several_texts():
+    layer = check_layer(
+        Pooler,
+        lambda batch, sequence: (hidden(batch, sequence), np.array([[0, 2]] * batch, "int32")),
+        weights={"dense/kernel": (8, 8), "dense/bias": (8,)},
+    )
+    x = hidden(2, 5)
+    expected = np.stack([layer(x), layer(x[:, 3:])], axis=1)
+    np.testing.assert_allclose(layer(x, np.array([[0, 3], [0, 3]])), expected, atol=1e-6)
+
+
 def test_next_sentence_head_passes_the_checklist_and_equals_numpy():
     layer = check_layer(
         NextSentenceHead,

@@ -14,6 +14,7 @@ from keras_bert_kit.layers.embeddings import (
 from keras_bert_kit.layers.encoder_block import EncoderBlock
 from keras_bert_kit.layers.heads import MaskedLMHead, NextSentenceHead, Pooler
 from keras_bert_kit.layers.normalization import LayerNorm
+from keras_bert_kit.layers.packed_rows import separate_sequences
 
 __all__ = [
     "BertEmbeddings",
@@ -26,5 +27,6 @@ __all__ = [
     "SinusoidalPositionEncoding",
     "TokenAndPositionEmbedding",
     "scaled_dot_product_attention",
+    "separate_sequences",
     "sinusoidal_position_encoding",
 ]

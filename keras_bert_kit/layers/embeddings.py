@@ -24,6 +24,8 @@ class BertEmbeddings(keras.layers.Layer):
     Call arguments:
         input_word_ids: int tensor (batch, sequence), each in [0, vocab_size).
         input_type_ids: int tensor (batch, sequence), each in [0, type_vocab_size). Default: all 0.
+        positions: int tensor (batch, sequence), each in [0, max_position_embeddings), for rows that hold several
+            sequences. Default: 0, 1, 2, … in every row.
         training: bool, whether dropout is on.
 
     Returns:
@@ -70,19 +72,23 @@ class BertEmbeddings(keras.layers.Layer):
         shape = (rows, self.hidden_size)
         return self.add_weight(shape=shape, initializer=initializer(self.initializer_range), name=name, autocast=False)
 
-    def call(self, input_word_ids, input_type_ids=None, training=None):
+    def call(self, input_word_ids, input_type_ids=None, positions=None, training=None):
         """See the class."""
-        sequence = shape_of(input_word_ids)[1]
         words = require_below(input_word_ids, self.vocab_size, "input_word_ids", "the rows of the word table")
-        embeddings = look_up(self.word_embeddings.value, words) + self._positions(sequence)  # (B, S, D)
+        embeddings = look_up(self.word_embeddings.value, words)
+        embeddings += self._first_positions(shape_of(words)[1]) if positions is None else self._positions(positions)
         if input_type_ids is None:
             embeddings += self.type_embeddings[0]
         else:
             types = require_below(input_type_ids, self.type_vocab_size, "input_type_ids", "the rows of the type table")
             embeddings += look_up(self.type_embeddings.value, types)
-        return self.dropout(self.layer_norm(embeddings), training=training)
+        return self.dropout(self.layer_norm(embeddings), training=training)  # (B, S, D)
 
-    def _positions(self, sequence):
+    def _positions(self, positions):
+        limit, means = self.max_position_embeddings, "the rows of the position table"
+        return look_up(self.position_embeddings.value, require_below(positions, limit, "positions", means))  # (B, S, D)
+
+    def _first_positions(self, sequence):
         sequence = require_length(sequence, self.max_position_embeddings, "max_position_embeddings")
         return self.position_embeddings[:sequence]  # (S, D)
 

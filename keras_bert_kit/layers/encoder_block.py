@@ -124,6 +124,10 @@ class EncoderBlock(keras.layers.Layer):
 
         return forward(inputs)
 
+    def compute_mask(self, inputs, mask=None):
+        """Hands a padding mask on with the outputs; a mask of pairs of tokens says nothing of single ones."""
+        return mask if mask is not None and len(mask.shape) == 2 else None
+
     def get_config(self):
         """Returns the constructor's arguments."""
         return super().get_config() | {

@@ -85,6 +85,23 @@ def look_up(table, indices):
     return _look_up(tf.convert_to_tensor(table), indices)
 
 
+def look_up_tokens(inputs, positions, name):
+    """Takes the vectors at some positions out of each row.
+
+    Args:
+        inputs: float tensor (batch, sequence, hidden).
+        positions: int tensor (batch, picked), each in [0, sequence).
+        name: str, the input to name when a position is outside.
+
+    Returns:
+        Flat tokens (batch · picked, hidden).
+    """
+    batch, sequence, _ = shape_of(inputs)
+    positions = require_below(positions, sequence, name, "the length of the sequence")
+    rows = tf.range(batch)[:, tf.newaxis] * sequence + positions  # (B, P), in flat tokens
+    return look_up(flatten_tokens(inputs), tf.reshape(rows, (-1,)))  # (B·P, D)
+
+
 @tf.custom_gradient
 def _look_up(table, indices):
     def gradient(upstream):

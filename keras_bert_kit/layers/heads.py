@@ -9,10 +9,8 @@ import tensorflow as tf
 from keras_bert_kit.layers.functions import (
     PACKAGE,
     activation_by_name,
-    flatten_tokens,
     initializer,
-    look_up,
-    require_below,
+    look_up_tokens,
     shape_of,
 )
 from keras_bert_kit.layers.normalization import LayerNorm
@@ -27,9 +25,11 @@ class Pooler(keras.layers.Layer):
 
     Call arguments:
         inputs: float tensor (batch, sequence, hidden).
+        positions: int tensor (batch, texts), where in a row that holds several texts the [CLS] of each stands.
+            Default: one text a row, whose [CLS] is the first token.
 
     Returns:
-        Tensor (batch, hidden), each value in (-1, 1).
+        Tensor (batch, hidden), each value in (-1, 1); with `positions`, (batch, texts, hidden).
     """
 
     def __init__(self, initializer_range=0.02, **kwargs):
@@ -37,7 +37,7 @@ class Pooler(keras.layers.Layer):
         self.initializer_range = initializer_range
         self.supports_masking = True
 
-    def build(self, input_shape):
+    def build(self, input_shape, *_):
         """Makes `dense`, (hidden, hidden)."""
         hidden_size, start = input_shape[-1], initializer(self.initializer_range)
         self.dense = keras.layers.Dense(
@@ -45,9 +45,13 @@ class Pooler(keras.layers.Layer):
         )
         self.dense.build((None, hidden_size))
 
-    def call(self, inputs):
+    def call(self, inputs, positions=None):
         """See the class."""
-        return self.dense(inputs[:, 0])
+        if positions is None:
+            return self.dense(inputs[:, 0])  # (B, D)
+        batch, texts = shape_of(positions)
+        pooled = self.dense(look_up_tokens(inputs, positions, "positions"))
+        return tf.reshape(pooled, (batch, texts, inputs.shape[-1]))
 
     def compute_mask(self, *_):
         """Ends the padding mask of `inputs`: the output has no sequence axis."""
@@ -103,11 +107,8 @@ class MaskedLMHead(keras.layers.Layer):
 
     def call(self, inputs, masked_lm_positions):
         """See the class."""
-        batch, sequence, _ = shape_of(inputs)
-        predictions = shape_of(masked_lm_positions)[1]
-        positions = require_below(masked_lm_positions, sequence, "masked_lm_positions", "the length of the sequence")
-        rows = tf.range(batch)[:, tf.newaxis] * sequence + positions  # (B, P), in flat tokens
-        tokens = look_up(flatten_tokens(inputs), tf.reshape(rows, (-1,)))  # (B·P, D)
+        batch, predictions = shape_of(masked_lm_positions)
+        tokens = look_up_tokens(inputs, masked_lm_positions, "masked_lm_positions")  # (B·P, D)
         tokens = self.layer_norm(activation_by_name(self.activation)(self.dense(tokens)))
         table = tf.cast(self.embeddings.word_embeddings.value, tokens.dtype)  # (V, D)
         logits = tf.cast(tf.matmul(tokens, table, transpose_b=True), tf.float32) + self.bias
@@ -144,11 +145,11 @@ class NextSentenceHead(keras.layers.Layer):
         initializer_range: float, standard deviation of new weights.
 
     Call arguments:
-        inputs: float tensor (batch, hidden), the pooled output.
+        inputs: float tensor (batch, hidden), the pooled output; or (batch, texts, hidden).
 
     Returns:
-        Logits, float32 (batch, 2). Column 0 means that B follows A, column 1 that B is a random sentence; labels are 0
-        and 1 in the same sense, as in Google's and Hugging Face's code.
+        Logits, float32 (batch, 2), or (batch, texts, 2). Column 0 means that B follows A, column 1 that B is a random
+        sentence; labels are 0 and 1 in the same sense, as in Google's and Hugging Face's code.
     """
 
     def __init__(self, initializer_range=0.02, **kwargs):

@@ -4,9 +4,10 @@ import keras
 import tensorflow as tf
 
 from keras_bert_kit.config import BertConfig
-from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, Pooler
+from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, Pooler, separate_sequences
 
 ENCODER_INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
+SEQUENCE_IDS = "input_sequence_ids"  # of packed rows
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_kit")
@@ -25,7 +26,9 @@ class BertEncoder(keras.Model):
     Call arguments:
         inputs: dictionary of int tensors (batch, sequence), as `BertPacker` makes them:
             `input_word_ids` (ids of word pieces), `input_mask` (1 for tokens, 0 for padding), `input_type_ids`
-            (0 for the first segment, 1 for the second).
+            (0 for the first segment, 1 for the second). For rows into which several sequences were packed, also
+            `input_sequence_ids`, such as 1, 1, 2, 2, 2, 0 (`separate_sequences`): each sequence gives what it gives
+            alone, except for the pooled output, which is that of the first of the row.
         training: bool, whether dropout is on.
         return_hidden_states: bool, adds `hidden_states`.
         return_attention_scores: bool, adds `attention_scores`.
@@ -110,7 +113,10 @@ class BertEncoder(keras.Model):
         """See the class."""
         word_ids, mask, type_ids = require_inputs(inputs, ENCODER_INPUTS)
         mask = tf.cast(mask, tf.bool)  # Keras carries it along with the outputs, for losses, metrics and later layers
-        embedded = hidden = self.embeddings(word_ids, type_ids, training=training)
+        positions = None
+        if SEQUENCE_IDS in inputs:
+            mask, positions = separate_sequences(*require_inputs(inputs, [SEQUENCE_IDS]), mask)
+        embedded = hidden = self.embeddings(word_ids, type_ids, positions, training=training)
         encoder_outputs, attention_scores = [], []
         for block in self.blocks:
             hidden, scores = block(hidden, mask=mask, training=training, return_attention_scores=True)

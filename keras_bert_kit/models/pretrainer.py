@@ -3,7 +3,7 @@
 import keras
 
 from keras_bert_kit.layers import MaskedLMHead, NextSentenceHead
-from keras_bert_kit.models.encoder import ENCODER_INPUTS, require_inputs
+from keras_bert_kit.models.encoder import SEQUENCE_IDS, require_inputs
 from keras_bert_kit.models.with_encoder import ModelWithEncoder
 
 
@@ -11,9 +11,10 @@ from keras_bert_kit.models.with_encoder import ModelWithEncoder
 class BertPretrainer(ModelWithEncoder):
     """Predicts masked words (MLM), and whether segment B followed segment A (NSP).
 
-    Train with `loss={"mlm_logits": loss, "nsp_logits": loss}`, where `loss` is
-    `SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100)`, on a dictionary with the same keys: the ids of
-    the masked words, -100 at positions that only fill up the batch; and 0 or 1 (`NextSentenceHead`).
+    Train with `PretrainingLoss` and `Trainer`; in Keras' `fit` with `loss={"mlm_logits": loss, "nsp_logits": loss}`,
+    where `loss` is `SparseCategoricalCrossentropy(from_logits=True, ignore_class=-100)`. Labels are a dictionary with
+    these keys: the ids of the masked words, -100 at positions that only fill up the batch; and 0 where B follows A, 1
+    where B is a random sentence (`NextSentenceHead`).
 
     Args:
         encoder: `BertEncoder`. It is used, not copied; the masked-LM head shares its word table.
@@ -24,7 +25,9 @@ class BertPretrainer(ModelWithEncoder):
 
     Call arguments:
         inputs: dictionary of int tensors: the three (batch, sequence) that `BertEncoder` takes, and
-            `masked_lm_positions` (batch, predictions), each in [0, sequence).
+            `masked_lm_positions` (batch, predictions), each in [0, sequence). Of packed rows also the encoder's
+            `input_sequence_ids`, and `next_sentence_positions` (batch, sequences of a row), where the [CLS] of each
+            sequence stands; 0 as a filler, where the label is -100.
         training: bool, whether dropout is on.
 
     Returns:
@@ -33,6 +36,8 @@ class BertPretrainer(ModelWithEncoder):
             `nsp_logits`: float32 (batch, 2); column 0: B follows A, column 1: B is a random sentence.
             `sequence_output`: (batch, sequence, hidden).
             `pooled_output`: (batch, hidden), if the encoder has a pooler.
+        With `next_sentence_positions`, `nsp_logits` are (batch, sequences of a row, 2), and `pooled_output` is
+        (batch, sequences of a row, hidden).
 
     Raises:
         ValueError: A tensor is missing, or `next_sentence` without a pooler.
@@ -66,12 +71,15 @@ class BertPretrainer(ModelWithEncoder):
 
     def call(self, inputs, training=None):
         """See the class."""
-        *tensors, positions = require_inputs(inputs, (*ENCODER_INPUTS, "masked_lm_positions"))
-        encoded = self.encoder(dict(zip(ENCODER_INPUTS, tensors, strict=True)), training=training)
+        (positions,) = require_inputs(inputs, ["masked_lm_positions"])
+        encoded = self.encoder(inputs, training=training)
         outputs = {key: encoded[key] for key in ("sequence_output", "pooled_output") if key in encoded}
         outputs["mlm_logits"] = self.masked_lm(encoded["sequence_output"], positions)
         if self.next_sentence_head:
-            outputs["nsp_logits"] = self.next_sentence_head(encoded["pooled_output"])
+            if SEQUENCE_IDS in inputs:
+                (firsts,) = require_inputs(inputs, ["next_sentence_positions"])
+                outputs["pooled_output"] = self.encoder.pooler(encoded["sequence_output"], firsts)
+            outputs["nsp_logits"] = self.next_sentence_head(outputs["pooled_output"])
         return outputs
 
     def get_config(self):

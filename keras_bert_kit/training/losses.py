@@ -56,6 +56,7 @@ class CrossEntropy:
 
     @staticmethod
     def _checked(labels, logits):
+        labels, logits = tf.convert_to_tensor(labels), tf.convert_to_tensor(logits)
         if logits.shape.rank != labels.shape.rank + 1:
             raise ValueError(
                 "Labels must be class numbers, of the shape of the logits without the last axis. "
