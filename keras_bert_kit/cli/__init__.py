@@ -4,7 +4,8 @@ Exit code 0 on success, 2 on wrong usage, 1 on failure, with one line on standar
 `--json` the last line of standard output is one JSON object. Messages and progress go to standard error.
 """
 
-from keras_bert_kit.cli import classification, doctor, vocabulary, weights  # noqa: F401  (each adds its commands)
+# Each adds its commands.
+from keras_bert_kit.cli import classification, doctor, fill_mask, pretrain, pretraining, vocabulary, weights  # noqa: F401
 from keras_bert_kit.cli.command import main
 
 __all__ = ["main"]

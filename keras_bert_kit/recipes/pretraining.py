@@ -1,0 +1,220 @@
+"""`pretrain_bert`: masked words and next sentences, from random weights or on from a checkpoint."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_kit.data.phases import Phases
+from keras_bert_kit.errors import DataError
+from keras_bert_kit.models import BertEncoder, BertPretrainer
+from keras_bert_kit.plots import has_matplotlib, plot_training
+from keras_bert_kit.training import PretrainingLoss, Trainer, create_optimizer, describe_variables
+from keras_bert_kit.training.losses import IGNORED_LABEL
+from keras_bert_kit.training.settings import require_same_settings
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingPlan:
+    """What a pre-training run is going to do, for people to look at before it starts.
+
+    Attributes:
+        phases: tuple of str, a line each.
+        num_steps: int, updates of the weights.
+        num_warmup_steps: int, of them, with a rising rate.
+        learning_rate: float, the highest rate.
+        optimizer_type: str.
+        baseline: float or None, the accuracy on the held-out masked words of an answer that is always the most frequent
+            of them; what a model has to beat.
+    """
+
+    phases: tuple
+    num_steps: int
+    num_warmup_steps: int
+    learning_rate: float
+    optimizer_type: str
+    baseline: float | None
+
+    def __str__(self):
+        lines = [
+            *self.phases,
+            f"{self.num_steps} steps of {self.optimizer_type}, {self.num_warmup_steps} of them warm-up, "
+            f"rate {self.learning_rate:g}",
+        ]
+        if self.baseline is not None:
+            lines.append(f"baseline: the most frequent masked word is right in {self.baseline:.4f} of the cases")
+        return "\n".join(lines)
+
+
+def default_pretraining_rate(config):
+    """A rate that is safe for pre-training an encoder of this size: the smaller it is, the higher.
+
+    Source: Devlin et al. 2018, appendix A.2 (1e-4 for base and large). The others were tried with this code.
+
+    Args:
+        config: `BertConfig`.
+    """
+    return 1e-4 if config.hidden_size >= 768 else 5e-4 if config.hidden_size >= 512 else 1e-3
+
+
+def new_pretrainer(config, dtype=None):
+    """Makes a `BertPretrainer` with random weights; seed it by `keras.utils.set_random_seed`.
+
+    Args:
+        config: `BertConfig`.
+        dtype: str or dtype policy. Default: Keras' global policy.
+    """
+    return BertPretrainer(BertEncoder(config, dtype=dtype))
+
+
+def pretrainer_of(bert):
+    """Returns the pre-training model of a loaded source, to train it further.
+
+    A source without a masked-LM head gets new heads on its encoder; one without pooler gets no next-sentence head.
+
+    Args:
+        bert: what `load_pretrained` returned.
+
+    Returns:
+        Pair of `BertPretrainer` and the names of the heads that are new, a tuple of str.
+    """
+    if bert.pretrainer is not None:
+        return bert.pretrainer, ()
+    model = BertPretrainer(bert.encoder, next_sentence=bert.encoder.add_pooler)
+    return model, tuple(model.heads())
+
+
+def pretrain_bert(
+    model,
+    data,
+    steps,
+    evaluation=None,
+    *,
+    optimizer_type="adamw",
+    learning_rate=None,
+    num_warmup_steps=None,
+    seed=0,
+    strategy=None,
+    accumulation_steps=1,
+    validate_every=None,
+    checkpoint_dir=None,
+    save_every=None,
+    report=print,
+):
+    """Trains a `BertPretrainer` on masked words and next sentences.
+
+    Args:
+        model: `BertPretrainer`, made in the scope of `strategy`. It is trained in place.
+        data: list of `PretrainingBatches`, one a phase.
+        steps: list of int, steps of each phase.
+        evaluation: `PretrainingBatches` to evaluate on, or None.
+        optimizer_type: `"adamw"`, or `"lamb"` for batches of thousands.
+        learning_rate: float, the highest rate. Default: see `default_pretraining_rate`.
+        num_warmup_steps: int, steps in which the rate rises. Default: a tenth of all, 10,000 at most.
+        seed: int, of dropout; that of the data is theirs.
+        strategy: `tf.distribute.Strategy`. Default: the current one.
+        accumulation_steps: int, see `Trainer`.
+        validate_every: int, steps between evaluations. Default: a tenth of all.
+        checkpoint_dir: folder of checkpoints; if there are some, the run goes on from the newest. Curves are drawn
+            there too, if matplotlib is installed. Default: no checkpoints.
+        save_every: int, steps between checkpoints. Default: a tenth of all.
+        report: function that takes, before training, the `PretrainingPlan` and a table of the variables, and a line
+            after each evaluation.
+
+    Returns:
+        `History`.
+
+    Raises:
+        DataError: The data does not fit the model: vocabulary size, sequence length.
+        CheckpointError: The run in `checkpoint_dir` began with other settings.
+    """
+    for batches in (*data, *([evaluation] if evaluation else [])):
+        require_fitting(batches, model)
+    phases = Phases(data, steps)
+    num_steps = phases.num_steps
+    if num_warmup_steps is None:
+        num_warmup_steps = min(num_steps // 10, 10_000)
+    rate = default_pretraining_rate(model.encoder.config) if learning_rate is None else learning_rate
+    held_out = evaluation and evaluation.once()
+    baseline = most_frequent_share(held_out) if evaluation else None
+    lines = tuple(_phase_line(batches, count) for batches, count in zip(data, steps, strict=True))
+    report(PretrainingPlan(lines, num_steps, num_warmup_steps, rate, optimizer_type, baseline))
+
+    if checkpoint_dir:
+        settings = dict(steps=list(steps), learning_rate=rate, num_warmup_steps=num_warmup_steps, seed=seed)
+        settings |= dict(optimizer_type=optimizer_type, batch_sizes=[batches.batch_size for batches in data])
+        settings |= dict(data=[batches.fingerprint for batches in data])
+        require_same_settings(checkpoint_dir, settings)
+
+    strategy = strategy or tf.distribute.get_strategy()
+    with strategy.scope():
+        optimizer = create_optimizer(rate, num_steps, num_warmup_steps, optimizer_type=optimizer_type)
+    loss = PretrainingLoss(next_sentence=model.next_sentence)
+    options = dict(strategy=strategy, accumulation_steps=accumulation_steps, seed=seed)
+    trainer = Trainer(model, optimizer, loss, **options)
+    report(describe_variables(model, optimizer))
+    history = trainer.fit(
+        phases,
+        num_steps,
+        validation_dataset=held_out,
+        validate_every=validate_every or max(num_steps // 10, 1),
+        checkpoint_dir=checkpoint_dir,
+        save_every=save_every or max(num_steps // 10, 1),
+        on_validation=lambda step, results: report(_evaluation_line(step, num_steps, results)),
+    )
+    if checkpoint_dir and has_matplotlib():
+        plot_training(history.records, Path(checkpoint_dir) / "training.png", title="Pre-training")
+    return history
+
+
+def require_fitting(batches, model):
+    """Checks that data was made for a model.
+
+    Raises:
+        DataError: The data has another vocabulary size than the model, or longer sequences.
+    """
+    config = model.encoder.config
+    if batches.tokenizer.vocab_size > config.vocab_size:
+        raise DataError(
+            f"The data must have been made with the vocabulary of the model. Received: {batches.tokenizer.vocab_size} "
+            f"tokens in {batches.folder}, vocab_size={config.vocab_size}. Make the data with the model's vocab.txt."
+        )
+    if batches.settings.sequence_length > config.max_position_embeddings:
+        raise DataError(
+            "The data must not have longer sequences than the model has positions. Received: sequence_length="
+            f"{batches.settings.sequence_length} in {batches.folder}, "
+            f"max_position_embeddings={config.max_position_embeddings}. Make the data with shorter sequences."
+        )
+
+
+def most_frequent_share(dataset):
+    """The share of the masked words that the most frequent of them has: what guessing one word all the time gives.
+
+    Args:
+        dataset: batches (inputs, labels), finite.
+    """
+    counts = np.zeros(0, np.int64)
+    for _, labels in dataset:
+        found = np.asarray(labels["mlm_logits"])
+        here = np.bincount(found[found != IGNORED_LABEL])
+        counts, here = sorted((counts, here), key=len)
+        here[: len(counts)] += counts
+        counts = here
+    return float(counts.max() / counts.sum())
+
+
+def _phase_line(batches, steps):
+    epochs = steps * batches.batch_size / batches.num_examples
+    return (
+        f"{batches.folder}: {batches.num_examples} rows of up to {batches.settings.sequence_length} tokens; "
+        f"{steps} steps of {batches.batch_size} rows, {epochs:.1f} epochs"
+    )
+
+
+def _evaluation_line(step, num_steps, results):
+    line = (
+        f"step {step} of {num_steps}, held out: masked words {results['mlm_accuracy']:.4f} right, "
+        f"perplexity {results['mlm_perplexity']:.2f}"
+    )
+    return line + (f", next sentences {results['nsp_accuracy']:.4f}" if "nsp_accuracy" in results else "")

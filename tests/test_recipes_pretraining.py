@@ -1,0 +1,166 @@
+"""`pretrain_bert` and the command `pretrain`: phases, further pre-training, going on, and what is refused."""
+
+import json
+import shutil
+
+import keras
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import keras_bert_kit as kbk
+from keras_bert_kit.cli.command import cli
+from keras_bert_kit.data import PretrainingBatches, PretrainingSettings, write_pretraining_data
+from keras_bert_kit.recipes import new_pretrainer, pretrain_bert, pretrainer_of
+from keras_bert_kit.recipes.pretraining import most_frequent_share
+
+WORDS = "the cat sat on a mat and saw one dog run by my old red house near our long green river".split()
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *WORDS]
+CONFIG = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
+
+
+def write_corpus(path, num_documents=12, seed=0):
+    """Documents of made-up sentences, one a line."""
+    generator = np.random.default_rng(seed)
+    sentences = [" ".join(generator.choice(WORDS, 6)) + " ." for _ in range(num_documents * 6)]
+    documents = ["\n".join(sentences[i * 6 : i * 6 + 6]) for i in range(num_documents)]
+    path.write_text("\n\n".join(documents) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two sets of training data, of 16 and 32 tokens, and a held-out one."""
+    folder = tmp_path_factory.mktemp("pretraining")
+    tokenizer = kbk.BertTokenizer(VOCABULARY)
+    for name, length, seed in (("short", 16, 0), ("long", 32, 1), ("held_out", 16, 2)):
+        corpus = write_corpus(folder / f"{name}.txt", seed=seed)
+        settings = PretrainingSettings(sequence_length=length)
+        write_pretraining_data([corpus], tokenizer, folder / name, settings, processes=1, report=lambda _: None)
+    return folder
+
+
+def new_model(max_position_embeddings=32):
+    keras.utils.set_random_seed(0)
+    sizes = dict(CONFIG, vocab_size=len(VOCABULARY), max_position_embeddings=max_position_embeddings)
+    return new_pretrainer(kbk.BertConfig(**sizes))
+
+
+def run(folder, checkpoint_dir=None, **options):
+    """Two phases of three steps; returns the model and what was reported."""
+    model, lines = new_model(), []
+    data = [PretrainingBatches(folder / name, size, seed=0) for name, size in (("short", 8), ("long", 4))]
+    evaluation = PretrainingBatches(folder / "held_out", 8, seed=0)
+    options = dict(checkpoint_dir=checkpoint_dir, report=lambda line: lines.append(str(line))) | options
+    return model, pretrain_bert(model, data, [3, 3], evaluation, **options), lines
+
+
+def test_a_run_says_what_it_does_and_how_good_it_gets(folder):
+    model, history, lines = run(folder, validate_every=3, save_every=3)
+    text = "\n".join(lines)
+    assert "rows of up to 16 tokens; 3 steps of 8 rows" in text and "rows of up to 32 tokens; 3 steps of 4 rows" in text
+    assert "6 steps of adamw, 0 of them warm-up, rate 0.001" in text
+    assert "step 3 of 6, held out: masked words" in text and "next sentences" in text
+    assert [step for step, _ in history.validations] == [3, 6]
+    assert {"mlm_accuracy", "mlm_perplexity", "nsp_accuracy"} <= history.validations[-1][1].keys()
+    longest = [record["tokens"] / record["examples"] for record in history.records if "examples" in record]
+    assert history.step == 6 and (not longest or max(longest[:3]) <= 16)
+
+
+@pytest.mark.parametrize("save_every", [2, 3], ids=["inside a phase", "between phases"])
+def test_a_run_that_was_cut_goes_on_bit_identical(folder, tmp_path, save_every):
+    straight, _, _ = run(folder, tmp_path / "straight", save_every=save_every)
+    shutil.copytree(tmp_path / "straight", tmp_path / "cut")
+    shutil.rmtree(tmp_path / "cut/step-00000006")
+    resumed, history, _ = run(folder, tmp_path / "cut", save_every=save_every)
+    assert history.step == 6
+    for one, other in zip(straight.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+def test_other_settings_are_refused(folder, tmp_path):
+    run(folder, tmp_path / "run")
+    with pytest.raises(kbk.CheckpointError, match="learning_rate was 0.001 and is 0.01"):
+        run(folder, tmp_path / "run", learning_rate=0.01)
+
+
+def test_the_baseline_is_the_share_of_the_most_frequent_masked_word():
+    labels = [[[1, 2, -100], [2, -100, -100]], [[7, 2, 7]]]
+    assert most_frequent_share((None, {"mlm_logits": np.array(found)}) for found in labels) == pytest.approx(3 / 6)
+
+
+def test_data_that_does_not_fit_the_model_is_refused(folder):
+    data = [PretrainingBatches(folder / "long", 4)]
+    with pytest.raises(kbk.DataError, match="longer sequences.*sequence_length=32.*max_position_embeddings=16"):
+        pretrain_bert(new_model(max_position_embeddings=16), data, [1])
+    small = new_pretrainer(kbk.BertConfig(**CONFIG, vocab_size=20))
+    with pytest.raises(kbk.DataError, match=f"vocabulary of the model. Received: {len(VOCABULARY)} tokens.*=20"):
+        pretrain_bert(small, data, [1])
+
+
+def test_an_encoder_without_heads_gets_new_ones(tmp_path):
+    tokenizer = kbk.BertTokenizer(VOCABULARY)
+    kbk.save_pretrained(new_model().encoder, tmp_path / "encoder", tokenizer=tokenizer)
+    model, new = pretrainer_of(kbk.load_pretrained(tmp_path / "encoder"))
+    assert new == ("masked_lm", "next_sentence")
+    kbk.save_pretrained(model, tmp_path / "pretrainer", tokenizer=tokenizer)
+    assert pretrainer_of(kbk.load_pretrained(tmp_path / "pretrainer"))[1] == ()
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(cli, ["pretrain", *map(str, arguments)])
+
+
+def test_command_line_from_data_to_a_bert_and_further(folder, tmp_path):
+    ran = invoke(
+        *("--data", folder / "short", "--steps", 2, "--data", folder / "long", "--steps", 1, "--batch-size", 4),
+        *("--eval", folder / "held_out", "--size", "L-1_H-16_A-2", "--optimizer", "lamb", "--strategy", "cpu"),
+        *("--out", tmp_path / "bert", "--json"),
+    )
+    assert ran.exit_code == 0, ran.output
+    result = json.loads(ran.stdout.splitlines()[-1])
+    assert result["steps"] == 3 and 0 <= result["mlm_accuracy"] <= 1 and "nsp_accuracy" in result
+    bert = kbk.load_pretrained(tmp_path / "bert")
+    assert bert.tokenizer.vocabulary == VOCABULARY and bert.pretrainer is not None
+
+    ran = invoke(
+        *("--data", folder / "short", "--steps", 1, "--source", tmp_path / "bert", "--strategy", "cpu"),
+        *("--out", tmp_path / "further"),
+    )
+    assert ran.exit_code == 0, ran.output
+    assert kbk.load_pretrained(tmp_path / "further").config == bert.config
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--max-predictions-per-seq", 10, "max_predictions_per_seq=10, and 3 in"),
+        ("--max-seq-length", 64, "sequence_length=64, and 16 in"),
+    ],
+)
+def test_sizes_are_those_of_the_data(folder, tmp_path, option, value, message):
+    ran = invoke(
+        *("--data", folder / "short", "--steps", 1, "--size", "tiny", "--out", tmp_path / "bert", option, value),
+        *("--strategy", "cpu"),
+    )
+    assert isinstance(ran.exception, kbk.DataError) and message in str(ran.exception)
+    assert not (tmp_path / "bert").exists()
+
+
+def test_another_vocabulary_than_the_checkpoints_is_refused(folder, tmp_path):
+    words = [*VOCABULARY[:-2], "green", "brook"]
+    kbk.save_pretrained(new_model(), tmp_path / "bert", tokenizer=kbk.BertTokenizer(words))
+    ran = invoke(
+        *("--data", folder / "short", "--steps", 1, "--source", tmp_path / "bert", "--out", tmp_path / "out"),
+        *("--strategy", "cpu"),
+    )
+    assert isinstance(ran.exception, kbk.DataError)
+    assert f"they differ first at id {len(words) - 1}" in str(ran.exception)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--steps", 1], ["--steps", 1, "--size", "tiny", "--source", "x"], ["--steps", 1, "--steps", 2]]
+)
+def test_wrong_usage(folder, tmp_path, arguments):
+    ran = invoke("--data", folder / "short", "--out", tmp_path / "bert", *arguments)
+    assert ran.exit_code == 2 or isinstance(ran.exception, SystemExit), ran.output
