@@ -27,4 +27,5 @@ from keras_bert_kit.training import CrossEntropy, Evaluator, History, Pretrainin
 from keras_bert_kit.training import describe_variables, make_strategy
 from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier
 from keras_bert_kit.serving import Predictor, export_for_serving
+from keras_bert_kit.fill_mask import fill_mask
 from keras_bert_kit.plots import plot_attention, plot_training

@@ -16,7 +16,7 @@ RANKS = {
     **dict.fromkeys(["text", "layers"], 1),
     **dict.fromkeys(["data", "models"], 2),
     **dict.fromkeys(["pretrained", "training"], 3),
-    **dict.fromkeys(["serving", "plots"], 4),
+    **dict.fromkeys(["serving", "plots", "fill_mask"], 4),
     "recipes": 5,
     **dict.fromkeys(["demo", "doctor"], 6),
     "cli": 7,
