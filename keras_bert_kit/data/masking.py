@@ -91,20 +91,33 @@ def mask_tokens(
     """
     word_ids, sequence_ids = tf.cast(word_ids, tf.int32), tf.cast(sequence_ids, tf.int32)
     order_seed, change_seed, word_seed = tf.unstack(tf.random.split(seed, 3))
-    candidates = tf.gather(tables.maskable, word_ids) & (sequence_ids > 0)
-    words = _words(word_ids, candidates, sequence_ids, tables.continues if whole_word else None)
-    chosen = _choose(words, candidates, sequence_ids, order_seed, masked_share, max_predictions)
+    num_sequences = tf.reduce_max(tf.concat([[1], tf.reshape(sequence_ids, [-1])], axis=0))
+    sequences = sequence_ids - 1 + num_sequences * tf.range(tf.shape(word_ids)[0])[:, None]  # numbered over the batch
+    lengths = tf.math.bincount(sequences[sequence_ids > 0], minlength=num_sequences * tf.shape(word_ids)[0])
+    room = num_to_mask(lengths, masked_share, max_predictions)
 
-    draw = tf.random.stateless_uniform(tf.shape(word_ids), change_seed)
-    random_ids = tf.random.stateless_uniform(tf.shape(word_ids), word_seed, 0, len(tables.maskable), tf.int32)
-    changed = tf.where(draw < _MASK_SHARE + _KEPT_SHARE, word_ids, random_ids)
+    places = tf.where(tf.gather(tables.maskable, word_ids) & (sequence_ids > 0))  # (T, 2): row and position
+    sequences = tf.gather_nd(sequences, places)
+    if whole_word:
+        words = _words(places, sequences, tf.gather(tables.continues, tf.gather_nd(word_ids, places)))
+        chosen = _choose_words(words, sequences, room, order_seed)
+    else:
+        chosen = _choose_tokens(sequences, room, max_predictions, order_seed)
+    places = places[chosen]
+    originals = tf.gather_nd(word_ids, places)
+
+    draw = tf.random.stateless_uniform(tf.shape(originals), change_seed)
+    random_ids = tf.random.stateless_uniform(tf.shape(originals), word_seed, 0, len(tables.maskable), tf.int32)
+    changed = tf.where(draw < _MASK_SHARE + _KEPT_SHARE, originals, random_ids)
     changed = tf.where(draw < _MASK_SHARE, tables.mask_id, changed)
+    masked_ids = tf.tensor_scatter_nd_update(word_ids, places, changed)
 
     if num_predictions is None:
-        num_predictions = max_predictions * tf.reduce_max(tf.concat([[1], tf.reshape(sequence_ids, [-1])], axis=0))
-    positions, is_prediction = _positions_of(chosen, num_predictions)
-    labels = tf.where(is_prediction, tf.gather(word_ids, positions, batch_dims=1), IGNORED_LABEL)
-    return tf.where(chosen, changed, word_ids), positions, labels
+        num_predictions = max_predictions * num_sequences
+    shape = [None, num_predictions] if isinstance(num_predictions, int) else tf.stack([-1, num_predictions])
+    by_row = tf.RaggedTensor.from_value_rowids(originals, places[:, 0], tf.shape(word_ids, tf.int64)[0], validate=False)
+    positions = by_row.with_values(tf.cast(places[:, 1], tf.int32))
+    return masked_ids, positions.to_tensor(0, shape=shape), by_row.to_tensor(IGNORED_LABEL, shape=shape)
 
 
 def num_to_mask(num_tokens, masked_share, max_predictions):
@@ -122,65 +135,73 @@ def num_to_mask(num_tokens, masked_share, max_predictions):
     return tf.minimum(max_predictions, tf.maximum(1, share))
 
 
-def _words(word_ids, candidates, sequence_ids, continues):
-    """Number of the word of each token, int32 (batch, sequence): ascending over the batch, words of one row after the
-    other. Without `continues` each token is a word."""
-    starts = tf.ones_like(candidates)
-    if continues is not None:
-        after_candidate = tf.pad(candidates[:, :-1], [[0, 0], [1, 0]])  # "##" behind [SEP] has lost its word's start
-        same_sequence = sequence_ids == tf.pad(sequence_ids[:, :-1], [[0, 0], [1, 0]])
-        starts = ~(tf.gather(continues, word_ids) & after_candidate & same_sequence)
-    return tf.reshape(tf.cumsum(tf.cast(tf.reshape(starts, [-1]), tf.int32)) - 1, tf.shape(word_ids))
+def _choose_tokens(sequences, room, max_predictions, seed):
+    """Each token draws a number; those with the largest numbers of their sequence are chosen.
 
+    Args:
+        sequences: int32 (T,), ascending, the sequence of each token that may be masked.
+        room: int32 (sequences,), how many to choose in each.
+        max_predictions: int, limit of `room`.
+        seed: int (2,).
 
-def _choose(words, candidates, sequence_ids, seed, masked_share, max_predictions):
-    """Which tokens are to be predicted, bool (batch, sequence).
-
-    Words are taken in random order as long as they fit. The loop does that for all sequences at once: a round takes
-    every word up to the first that does not fit. That one is passed over, and the next round goes on behind it; what
-    does not fit now never will. One token a word needs one round, whole words two or three.
+    Returns:
+        bool (T,).
     """
-    shape = tf.shape(words)
-    num_words = tf.reduce_max(tf.concat([[-1], tf.reshape(words, [-1])], axis=0)) + 1
-    num_sequences = tf.reduce_max(tf.concat([[0], tf.reshape(sequence_ids, [-1])], axis=0)) + 1
-    sequences = tf.reshape(sequence_ids + num_sequences * tf.range(shape[0])[:, None], [-1])
+    draws = tf.random.stateless_uniform(tf.shape(sequences), seed, dtype=tf.float64)  # float32 would have ties
+    matrix = _by_sequence(draws, sequences, room).to_tensor(-1.0)
+    largest = tf.math.top_k(matrix, tf.minimum(max_predictions, tf.shape(matrix)[1])).values
+    largest = tf.pad(largest, [[0, 0], [0, 1]], constant_values=-1.0)  # a sequence may have too few tokens
+    smallest_chosen = tf.gather(largest, tf.minimum(room, tf.shape(largest)[1]) - 1, batch_dims=1)
+    return draws >= tf.gather(smallest_chosen, sequences)
 
-    # Per word: size, sequence and room in it.
-    words, candidates = tf.reshape(words, [-1]), tf.reshape(candidates, [-1])
-    size = tf.math.unsorted_segment_sum(tf.cast(candidates, tf.int32), words, num_words)
-    sequence = tf.math.unsorted_segment_max(sequences, words, num_words)
-    lengths = tf.math.bincount(sequences, minlength=num_sequences * shape[0])
-    room = num_to_mask(lengths, masked_share, max_predictions)
 
-    # Random order within each sequence.
-    draw = tf.random.stateless_uniform([num_words], seed, dtype=tf.float64)
-    order = tf.argsort(tf.cast(sequence, tf.float64) + draw)
-    size, sequence = tf.gather(size, order), tf.gather(sequence, order)
-    words_before = tf.cumsum(tf.math.bincount(sequence, minlength=tf.size(room)), exclusive=True)
-    first = tf.gather(words_before, sequence)  # where the sequence of each word starts
+def _choose_words(words, sequences, room, seed):
+    """Words are gone through in random order, and each that still fits is taken.
+
+    The loop does that for all sequences at once: a round takes every word up to the first that does not fit. What does
+    not fit now never will, so the next round goes on without it. Two or three rounds are enough.
+
+    Args:
+        words: int32 (T,), the word of each token that may be masked, counted over the batch.
+        sequences, room, seed: as above.
+
+    Returns:
+        bool (T,).
+    """
+    sizes = tf.math.bincount(words)
+    of_words = _by_sequence(sizes, tf.math.segment_max(sequences, words), room)
+    draws = tf.random.stateless_uniform(tf.shape(sizes), seed, dtype=tf.float64)
+    order = tf.argsort(of_words.with_values(draws).to_tensor(2.0))  # (sequences, words of the longest)
+    sizes = tf.gather(of_words.to_tensor(0), order, batch_dims=1)
 
     def take_what_fits(taken, undecided, room):
-        undecided &= size <= tf.gather(room, sequence)
-        total = tf.cumsum(tf.where(undecided, size, 0))
-        total -= tf.gather(tf.pad(total, [[1, 0]]), first)
-        fits = undecided & (total <= tf.gather(room, sequence))
-        used = tf.math.unsorted_segment_sum(tf.where(fits, size, 0), sequence, tf.size(room))
-        return taken | fits, undecided & ~fits, room - used
+        offered = tf.where(undecided, sizes, 0)
+        fits = undecided & (tf.cumsum(offered, axis=1) <= room)
+        room -= tf.reduce_sum(tf.where(fits, sizes, 0), axis=1, keepdims=True)
+        return taken | fits, undecided & ~fits & (sizes <= room), room
 
+    room = room[:, None]
     taken, _, _ = tf.while_loop(
         lambda taken, undecided, room: tf.reduce_any(undecided),
         take_what_fits,
-        (tf.zeros_like(size, tf.bool), size > 0, room),
+        (tf.zeros_like(sizes, tf.bool), (sizes > 0) & (sizes <= room), room),
     )
-    taken = tf.scatter_nd(order[:, None], taken, [num_words])
-    return tf.reshape(tf.gather(taken, words) & candidates, shape)
+    # Back from the random order to that of the text.
+    places = order + tf.shape(order)[1] * tf.range(tf.shape(order)[0])[:, None]
+    taken = tf.math.unsorted_segment_max(tf.cast(taken, tf.int32), places, tf.size(order))
+    taken = tf.RaggedTensor.from_tensor(tf.reshape(taken, tf.shape(order)), of_words.row_lengths()).values
+    return tf.gather(taken, words) > 0
 
 
-def _positions_of(chosen, num_predictions):
-    """Where a mask (batch, sequence) is true, ascending: positions (batch, P), and which of them are not filler."""
-    length = tf.shape(chosen)[1]
-    positions = tf.sort(tf.where(chosen, tf.range(length), length))
-    positions = tf.pad(positions, [[0, 0], [0, tf.maximum(num_predictions - length, 0)]], constant_values=2**31 - 1)
-    positions = positions[:, :num_predictions]
-    is_prediction = positions < length
-    return tf.where(is_prediction, positions, 0), is_prediction
+def _words(places, sequences, continues):
+    """The word of each token, counted over the batch, int32 (T,). A "##" piece behind [CLS] or [SEP] has lost the start
+    of its word, and starts one itself."""
+    rows, positions = places[:, 0], places[:, 1]
+    follows = (rows[1:] == rows[:-1]) & (positions[1:] == positions[:-1] + 1) & (sequences[1:] == sequences[:-1])
+    starts = ~(continues & tf.concat([[False], follows], axis=0)[: tf.size(continues)])
+    return tf.cumsum(tf.cast(starts, tf.int32)) - 1
+
+
+def _by_sequence(values, sequences, room):
+    """The values of each sequence as a row of a ragged tensor."""
+    return tf.RaggedTensor.from_value_rowids(values, sequences, tf.size(room), validate=False)
