@@ -51,6 +51,24 @@ def test_a_fresh_classifier_keeps_names_dropout_and_tokenizer_settings(tmp_path)
     assert set(kit["sha256"]) == {"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
 
 
+def test_float16_halves_the_file_and_rounds(tmp_path):
+    model, tokenizer = classifier_and_tokenizer()
+    save_pretrained(model, tmp_path / "half", tokenizer=tokenizer, dtype="float16")
+    assert {array.dtype for array in load_file(tmp_path / "half/model.safetensors").values()} == {np.dtype("float16")}
+    for ours, theirs in zip(model.weights, load_pretrained(tmp_path / "half").classifier.weights, strict=True):
+        np.testing.assert_array_equal(ours.numpy().astype("float16").astype("float32"), theirs.numpy())
+
+
+def test_float16_is_refused_where_it_would_lose_more_than_digits(tmp_path):
+    model, tokenizer = classifier_and_tokenizer()
+    with pytest.raises(ValueError, match="'float16' with format='hf'. Received.*format='tf1'"):
+        save_pretrained(model.encoder, tmp_path / "out", tokenizer=tokenizer, format="tf1", dtype="float16")
+    model.encoder.pooler.dense.bias.assign(np.full(8, 1e6))
+    with pytest.raises(ValueError, match="pooler.dense.bias must fit into float16. Received: numbers up to 1e.06"):
+        save_pretrained(model, tmp_path / "out", tokenizer=tokenizer, dtype="float16")
+    assert not (tmp_path / "out").exists()
+
+
 def test_googles_choices_of_the_tokenizer_are_kept(tmp_path):
     model, _ = classifier_and_tokenizer()
     tokenizer = BertTokenizer(VOCABULARY, reference="google", max_characters_per_word=7)

@@ -19,7 +19,7 @@ _LEFT_BEHIND = {"tf-hub": ("next_sentence",)}
 _log = logging.getLogger(__name__)
 
 
-def save_pretrained(model, path, *, tokenizer, format="hf"):
+def save_pretrained(model, path, *, tokenizer, format="hf", dtype="float32"):
     """Saves a model with its tokenizer, in a folder that is written beside its place and then renamed into it.
 
     What is saved, `load_pretrained` reads back bit-equal: weights, config, and all settings of the tokenizer.
@@ -36,6 +36,7 @@ def save_pretrained(model, path, *, tokenizer, format="hf"):
             * `"tf-hub"`, a SavedModel with the interface of TF-Hub's encoders, which `tf.saved_model.load` opens; it
               holds the pooler, and the masked-LM head as `.mlm`; a next-sentence head is left behind, with a warning.
             A kit.json beside or inside says what the format has no place for: versions, class names, settings.
+        dtype: `"float32"`, or with `"hf"` also `"float16"`: half the size, and numbers rounded to 11 bits.
 
     Raises:
         ValueError: Unknown format, another kind of model, a head or a setting that the format cannot hold, or a
@@ -54,10 +55,14 @@ def save_pretrained(model, path, *, tokenizer, format="hf"):
             f"format={format!r} must have a place for every head. Received: {', '.join(missing)}, which it has not. "
             "Save model.encoder, or with format='hf'."
         )
+    if dtype not in ("float32", "float16") or (dtype == "float16" and format != "hf"):
+        raise ValueError(
+            f"dtype must be 'float32', or 'float16' with format='hf'. Received: dtype={dtype!r}, format={format!r}."
+        )
     _require_one_activation(model, format)
     _require_tokenizer(tokenizer, encoder_of(model).config.vocab_size)
     write, _ = FORMATS[format]
-    write(model, Path(path), tokenizer)
+    write(model, Path(path), tokenizer, **({} if dtype == "float32" else {"dtype": dtype}))
     if left := heads_left_behind(format, heads_of(model)):
         _log.warning("format=%r has no place for %s: not written to %s", format, ", ".join(left), path)
 

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 from safetensors.numpy import save_file
 
 from keras_bert_kit.files import folder_written_beside, sha256_of
@@ -26,16 +27,18 @@ _ARCHITECTURES = {
 }
 
 
-def write_hugging_face(model, path, tokenizer):
+def write_hugging_face(model, path, tokenizer, dtype="float32"):
     """Writes `config.json`, `model.safetensors`, `vocab.txt`, `tokenizer_config.json` and `kit.json`.
 
     Args:
         model: `BertEncoder`, or a model on one, such as `BertClassifier`.
         path: `pathlib.Path` of the folder; it must not exist, or be empty. It is whole or absent, never in between.
         tokenizer: the `BertTokenizer` that the model was trained with.
+        dtype: `"float32"`, or `"float16"` for half the size.
     """
+    tensors = {name: _as(dtype, name, array) for name, array in _tensors_of(model).items()}
     with folder_written_beside(path) as folder:
-        save_file(_tensors_of(model), folder / WEIGHTS, metadata={"format": "pt"})
+        save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
         _write_json(folder / CONFIG, _config_of(model))
         _write_json(folder / "tokenizer_config.json", _tokenizer_settings(tokenizer, model))
         (folder / VOCABULARY).write_bytes("".join(f"{token}\n" for token in tokenizer.vocabulary).encode("utf-8"))
@@ -50,6 +53,16 @@ def _tensors_of(model):
     prefix = "" if isinstance(model, BertEncoder) else "bert."
     inside = ("embeddings.", "encoder.", "pooler.")
     return {prefix * name.startswith(inside) + name: array for name, array in tensors_of(model, HUGGING_FACE).items()}
+
+
+def _as(dtype, name, array):
+    with np.errstate(over="ignore"):
+        found = array.astype(dtype)
+    if not np.all(np.isfinite(found)) and np.all(np.isfinite(array)):
+        raise ValueError(
+            f"{name} must fit into {dtype}. Received: numbers up to {np.abs(array).max():g}. Save float32."
+        )
+    return found
 
 
 def _config_of(model):
