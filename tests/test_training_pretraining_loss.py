@@ -12,6 +12,7 @@ from keras_bert_kit.errors import TrainingError
 from keras_bert_kit.pretrained import load_pretrained
 from keras_bert_kit.training import Evaluator, PretrainingLoss, Trainer, make_strategy
 from keras_bert_kit.training.guards import StuckLoss, check_batch
+from keras_bert_kit.training.losses import _cross_entropy
 
 VOCABULARY, LENGTH, PREDICTIONS = 40, 12, 5
 
@@ -78,6 +79,22 @@ def test_the_losses_of_pytorch(shared, name):
         assert results["nsp_loss"] == pytest.approx(nsp_loss, abs=1e-5)
         assert (results["mlm_accuracy"], results["nsp_accuracy"]) == pytest.approx((mlm_accuracy, nsp_accuracy))
         assert results["mlm_perplexity"] == pytest.approx(np.exp(mlm_loss), rel=1e-4)
+
+
+def test_cross_entropy_and_its_gradient_are_tensorflows():
+    """Far from 0 and from each other too, where a probability is 0 in float32; and without any row."""
+    rng = np.random.default_rng(0)
+    logits = tf.constant(np.concatenate([rng.normal(size=(6, 30)), 300 * rng.normal(size=(6, 30))]), tf.float32)
+    labels = tf.constant(rng.integers(0, 30, 12), tf.int32)
+    theirs = tf.nn.sparse_softmax_cross_entropy_with_logits
+    weights = tf.range(12.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(logits)
+        ours, expected = _cross_entropy(labels, logits), theirs(labels, logits)
+        totals = tf.reduce_sum(ours * weights), tf.reduce_sum(expected * weights)
+    np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(tape.gradient(totals[0], logits), tape.gradient(totals[1], logits), atol=1e-6)
+    assert _cross_entropy(labels[:0], logits[:0]).shape == (0,)
 
 
 def test_zero_means_that_b_follows_a():
