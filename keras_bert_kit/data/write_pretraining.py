@@ -15,7 +15,6 @@ import threading
 from pathlib import Path
 
 import tensorflow as tf
-from tqdm import tqdm
 
 from keras_bert_kit.data.documents import count_cut_documents, plan_blocks
 from keras_bert_kit.data.manifest import finish, plan_of, start_or_go_on, write_json
@@ -81,6 +80,8 @@ def write_pretraining_data(
         DataError: The text cannot be used, see `plan_blocks`; `out` holds other things; no pair could be made.
         OSError: A shard cannot be written. Those that are finished stay.
     """
+    from tqdm import tqdm
+
     work = begin(paths, tokenizer, out, settings)
     processes = max(1, min(processes or os.cpu_count(), len(work.jobs)))
     report(f"{work}; {processes} processes")
