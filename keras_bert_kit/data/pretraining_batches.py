@@ -21,6 +21,9 @@ from keras_bert_kit.data.shards import COMPRESSION
 _GROUP_SHARDS = 8
 _GROUP_TOKENS = 1 << 24  # at most so many in memory, unless one shard has more
 
+# Only TensorFlow ops in these functions, so AutoGraph has nothing to convert, which takes seconds.
+_as_it_is = tf.autograph.experimental.do_not_convert
+
 
 class PretrainingBatches:
     """Endless batches of pre-training data; each epoch has every row once, in another order and with other masks.
@@ -83,9 +86,9 @@ class PretrainingBatches:
             Data set of pairs (inputs, labels), see `once`.
         """
         epochs = tf.data.Dataset.range(position // self.num_examples, tf.int64.max)
-        groups = epochs.flat_map(self._groups_of_epoch)
-        groups = groups.filter(lambda number, start, shards: start + self._rows_in(shards) > position)
-        loaded = groups.map(lambda *group: self._rows_of_group(*group, position)).prefetch(1)
+        groups = epochs.flat_map(_as_it_is(self._groups_of_epoch))
+        groups = groups.filter(_as_it_is(lambda number, start, shards: start + self._rows_in(shards) > position))
+        loaded = groups.map(_as_it_is(lambda *group: self._rows_of_group(*group, position))).prefetch(1)
         rows = loaded.flat_map(tf.data.Dataset.from_tensor_slices)
         if rest := -position % self.batch_size:
             first = rows.take(rest).batch(rest)
@@ -122,7 +125,7 @@ class PretrainingBatches:
             before, shards = order[: number * size], order[number * size : (number + 1) * size]
             return epoch * count + number, epoch * self.num_examples + self._rows_in(before), shards
 
-        return tf.data.Dataset.range(count).map(group)
+        return tf.data.Dataset.range(count).map(_as_it_is(group))
 
     def _rows_in(self, shards):
         return tf.reduce_sum(tf.gather(self._rows, shards))
@@ -143,7 +146,8 @@ class PretrainingBatches:
     def _as_inputs(self, batches, first_number):
         numbers = tf.data.Dataset.range(first_number, tf.int64.max)
         numbered = tf.data.Dataset.zip(numbers, batches)
-        return numbered.map(self._inputs_of, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        inputs_of = _as_it_is(self._inputs_of)
+        return numbered.map(inputs_of, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
     def _inputs_of(self, number, records):
         """(inputs, labels) of the batch with this number."""
