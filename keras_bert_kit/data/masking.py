@@ -93,7 +93,8 @@ def mask_tokens(
     order_seed, change_seed, word_seed = tf.unstack(tf.random.split(seed, 3))
     num_sequences = tf.reduce_max(tf.concat([[1], tf.reshape(sequence_ids, [-1])], axis=0))
     sequences = sequence_ids - 1 + num_sequences * tf.range(tf.shape(word_ids)[0])[:, None]  # numbered over the batch
-    lengths = tf.math.bincount(sequences[sequence_ids > 0], minlength=num_sequences * tf.shape(word_ids)[0])
+    is_token = tf.cast(sequence_ids > 0, tf.int32)
+    lengths = tf.math.unsorted_segment_sum(is_token, sequences, num_sequences * tf.shape(word_ids)[0])
     room = num_to_mask(lengths, masked_share, max_predictions)
 
     places = tf.where(tf.gather(tables.maskable, word_ids) & (sequence_ids > 0))  # (T, 2): row and position
@@ -107,7 +108,7 @@ def mask_tokens(
     originals = tf.gather_nd(word_ids, places)
 
     draw = tf.random.stateless_uniform(tf.shape(originals), change_seed)
-    random_ids = tf.random.stateless_uniform(tf.shape(originals), word_seed, 0, len(tables.maskable), tf.int32)
+    random_ids = tf.random.stateless_uniform(tf.shape(originals), word_seed, 0, tables.maskable.shape[0], tf.int32)
     changed = tf.where(draw < _MASK_SHARE + _KEPT_SHARE, originals, random_ids)
     changed = tf.where(draw < _MASK_SHARE, tables.mask_id, changed)
     masked_ids = tf.tensor_scatter_nd_update(word_ids, places, changed)

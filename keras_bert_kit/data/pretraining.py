@@ -17,9 +17,12 @@ from keras_bert_kit.data.next_sentence import SPECIAL_TOKENS_PER_PAIR, Tokenized
 from keras_bert_kit.data.packing import pack_sequences
 from keras_bert_kit.data.pretraining_settings import PretrainingSettings
 from keras_bert_kit.data.pretraining_statistics import BlockStatistics
+from keras_bert_kit.data.tf_example import serialize_examples
 
 _SENTENCES_PER_BATCH = 2048
 _ROWS_PER_BATCH = 2048
+# Batches of one shape, so that one graph is made.
+_mask_in_graph = tf.function(mask_tokens, autograph=False)
 
 
 class Rows(NamedTuple):
@@ -129,11 +132,12 @@ def mask_rows(rows: Rows, tokenizer, settings: PretrainingSettings, rng):
     tables = vocabulary_tables(tokenizer)
     masked_ids, positions, labels, counts = [rows.ids[:0]], [rows.ids[:0]], [rows.ids[:0]], [rows.ids[:0]]
     for start in range(0, len(rows.splits) - 1, _ROWS_PER_BATCH):
-        ids, sequence_ids = _padded(rows, start, min(start + _ROWS_PER_BATCH, len(rows.splits) - 1), tokenizer.pad_id)
-        masked, places, tokens = mask_tokens(
+        end = min(start + _ROWS_PER_BATCH, len(rows.splits) - 1)
+        ids, sequence_ids = _padded(rows, start, end, (_ROWS_PER_BATCH, settings.sequence_length), tokenizer.pad_id)
+        masked, places, tokens = _mask_in_graph(
             ids,
             sequence_ids,
-            seed=rng.integers(2**31, size=2),
+            rng.integers(2**31, size=2),
             tables=tables,
             masked_share=settings.masked_lm_prob,
             max_predictions=settings.max_predictions_per_seq,
@@ -143,7 +147,7 @@ def mask_rows(rows: Rows, tokenizer, settings: PretrainingSettings, rng):
         masked_ids.append(masked.numpy()[sequence_ids > 0])
         positions.append(places.numpy()[found])
         labels.append(tokens.numpy()[found])
-        counts.append(found.sum(axis=1))
+        counts.append(found.sum(axis=1)[: end - start])
     positions, labels = np.concatenate(positions), np.concatenate(labels)
     return np.concatenate(masked_ids), Predictions(positions, labels, _splits(np.concatenate(counts)))
 
@@ -156,15 +160,15 @@ def _row_order(lengths, settings: PretrainingSettings):
     return np.array([number for row in rows for number in row], np.int64), _splits([len(row) for row in rows])
 
 
-def _padded(rows: Rows, first: int, end: int, pad_id: int):
+def _padded(rows: Rows, first: int, end: int, shape: tuple[int, int], pad_id: int):
     """Rows `first` up to `end` as matrices, int32: ids, and the number of the sequence in its row, 0 on padding."""
     splits, sequences = rows.splits[first : end + 1], slice(*rows.sequence_splits[[first, end]])
-    lengths = np.diff(splits)
-    is_token = np.arange(lengths.max()) < lengths[:, None]
-    ids = np.full(is_token.shape, pad_id, np.int32)
+    is_token = np.zeros(shape, bool)
+    is_token[: end - first] = np.arange(shape[1]) < np.diff(splits)[:, None]
+    ids = np.full(shape, pad_id, np.int32)
     ids[is_token] = rows.ids[splits[0] : splits[-1]]
     numbers = 1 + _ranges(np.zeros(end - first, np.int64), np.diff(rows.sequence_splits[first : end + 1]))
-    sequence_ids = np.zeros(is_token.shape, np.int32)
+    sequence_ids = np.zeros(shape, np.int32)
     sequence_ids[is_token] = np.repeat(numbers, rows.sequence_lengths[sequences])
     return ids, sequence_ids
 
@@ -172,22 +176,16 @@ def _padded(rows: Rows, first: int, end: int, pad_id: int):
 def _serialized(rows: Rows, predictions: Predictions | None, packed: bool) -> list[bytes]:
     """One `tf.train.Example` a row."""
     features = {
-        "input_ids": (rows.ids.tolist(), rows.splits.tolist()),
-        "segment_ids": (rows.segments.tolist(), rows.splits.tolist()),
-        "next_sentence_labels": (rows.labels.tolist(), rows.sequence_splits.tolist()),
+        "input_ids": (rows.ids, rows.splits),
+        "segment_ids": (rows.segments, rows.splits),
+        "next_sentence_labels": (rows.labels, rows.sequence_splits),
     }
     if packed:
-        features["sequence_lengths"] = (rows.sequence_lengths.tolist(), rows.sequence_splits.tolist())
+        features["sequence_lengths"] = (rows.sequence_lengths, rows.sequence_splits)
     if predictions is not None:
-        features["masked_lm_positions"] = (predictions.positions.tolist(), predictions.splits.tolist())
-        features["masked_lm_ids"] = (predictions.ids.tolist(), predictions.splits.tolist())
-    records = []
-    for row in range(len(rows.splits) - 1):
-        example = tf.train.Example()
-        for name, (values, splits) in features.items():
-            example.features.feature[name].int64_list.value.extend(values[splits[row] : splits[row + 1]])
-        records.append(example.SerializeToString(deterministic=True))
-    return records
+        features["masked_lm_positions"] = (predictions.positions, predictions.splits)
+        features["masked_lm_ids"] = (predictions.ids, predictions.splits)
+    return serialize_examples(features)
 
 
 def _count(rows: Rows, settings: PretrainingSettings) -> BlockStatistics:
