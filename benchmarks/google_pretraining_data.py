@@ -11,13 +11,29 @@ import tensorflow as tf
 
 
 def is_punctuation(character):
-    ascii_sign = 33 <= ord(character) <= 126 and not character.isalnum()
+    code = ord(character)
+    ascii_sign = 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126
     return ascii_sign or unicodedata.category(character).startswith("P")
+
+
+def is_space(character):
+    return character in " \t\n\r" or unicodedata.category(character) == "Zs"
+
+
+def is_control(character):
+    return character not in "\t\n\r" and unicodedata.category(character) in ("Cc", "Cf")
 
 
 def is_ideograph(code):
     return (
-        0x4E00 <= code <= 0x9FFF or 0x3400 <= code <= 0x4DBF or 0xF900 <= code <= 0xFAFF or 0x20000 <= code <= 0x2CEAF
+        0x4E00 <= code <= 0x9FFF
+        or 0x3400 <= code <= 0x4DBF
+        or 0x20000 <= code <= 0x2A6DF
+        or 0x2A700 <= code <= 0x2B73F
+        or 0x2B740 <= code <= 0x2B81F
+        or 0x2B820 <= code <= 0x2CEAF
+        or 0xF900 <= code <= 0xFAFF
+        or 0x2F800 <= code <= 0x2FA1F
     )
 
 
@@ -25,52 +41,66 @@ def clean(text):
     output = []
     for character in text:
         code = ord(character)
-        category = unicodedata.category(character)
-        if character in " \t\n\r" or category == "Zs":
-            output.append(" ")
-        elif code == 0 or code == 0xFFFD or category in ("Cc", "Cf"):
+        if code == 0 or code == 0xFFFD or is_control(character):
             continue
-        elif is_ideograph(code):
-            output += [" ", character, " "]
-        else:
+        output.append(" " if is_space(character) else character)
+    return "".join(output)
+
+
+def space_ideographs(text):
+    output = []
+    for character in text:
+        output += [" ", character, " "] if is_ideograph(ord(character)) else [character]
+    return "".join(output)
+
+
+def strip_accents(word):
+    output = []
+    for character in unicodedata.normalize("NFD", word):
+        if unicodedata.category(character) != "Mn":
             output.append(character)
     return "".join(output)
 
 
+def split_punctuation(word):
+    words, starts = [], True
+    for character in word:
+        if is_punctuation(character):
+            words.append([character])
+            starts = True
+        else:
+            if starts:
+                words.append([])
+            words[-1].append(character)
+            starts = False
+    return ["".join(characters) for characters in words]
+
+
 def basic_words(text):
     words = []
-    for token in clean(text).split():
-        token = unicodedata.normalize("NFD", token.lower())
-        word = []
-        for character in token:
-            if unicodedata.category(character) == "Mn":
-                continue
-            if is_punctuation(character):
-                if word:
-                    words.append("".join(word))
-                    word = []
-                words.append(character)
-            else:
-                word.append(character)
-        if word:
-            words.append("".join(word))
-    return words
+    for word in space_ideographs(clean(text)).strip().split():
+        words += split_punctuation(strip_accents(word.lower()))
+    return " ".join(words).strip().split()
 
 
 def word_pieces(word, vocabulary):
-    if len(word) > 200:
+    characters = list(word)
+    if len(characters) > 200:
         return ["[UNK]"]
     pieces, start = [], 0
-    while start < len(word):
-        end = len(word)
+    while start < len(characters):
+        end, found = len(characters), None
         while start < end:
-            piece = word[start:end] if start == 0 else "##" + word[start:end]
+            piece = "".join(characters[start:end])
+            if start > 0:
+                piece = "##" + piece
             if piece in vocabulary:
+                found = piece
                 break
             end -= 1
-        if start == end:
+        if found is None:
             return ["[UNK]"]
-        pieces.append(piece)
+        pieces.append(found)
         start = end
     return pieces
 

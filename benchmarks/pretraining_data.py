@@ -28,6 +28,7 @@ import tensorflow as tf
 from keras_bert_kit.data.documents import plan_blocks, read_documents
 from keras_bert_kit.data.pretraining import records_of_block
 from keras_bert_kit.data.pretraining_settings import PretrainingSettings
+from keras_bert_kit.data.shards import write_records
 from keras_bert_kit.text import BertTokenizer
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -52,9 +53,7 @@ def make_ours(path, tokenizer, settings, folder):
     for number, block in enumerate(plan_blocks([path], settings.text_format, settings.block_bytes)):
         documents = read_documents(block, settings.text_format)
         records, counts = records_of_block(number, documents, tokenizer, settings)
-        with tf.io.TFRecordWriter(f"{folder}/ours-{number}.tfrecord.gz", "GZIP") as writer:
-            for record in records:
-                writer.write(record)
+        write_records(Path(folder) / f"ours-{number}.tfrecord.gz", records)
         tokens += counts.tokens
     return tokens
 

@@ -18,6 +18,7 @@ from keras_bert_kit.files import file_written_beside, sha256_of
 from keras_bert_kit.text import BertTokenizer
 
 COMPRESSION = "GZIP"
+_COMPRESSION_LEVEL = 2  # half the time of the usual 6, files 5 % larger
 
 
 def shard_name(number, count):
@@ -90,7 +91,8 @@ def write_records(path, records):
         path: `pathlib.Path`.
         records: iterable of bytes.
     """
-    with tf.io.TFRecordWriter(str(path), tf.io.TFRecordOptions(compression_type=COMPRESSION)) as writer:
+    options = tf.io.TFRecordOptions(compression_type=COMPRESSION, compression_level=_COMPRESSION_LEVEL)
+    with tf.io.TFRecordWriter(str(path), options) as writer:
         for record in records:
             writer.write(record)
 
