@@ -29,6 +29,7 @@ from keras_bert_kit.data.documents import plan_blocks, read_documents
 from keras_bert_kit.data.pretraining import records_of_block
 from keras_bert_kit.data.pretraining_settings import PretrainingSettings
 from keras_bert_kit.data.shards import write_records
+from keras_bert_kit.data.write_pretraining import write_pretraining_data
 from keras_bert_kit.text import BertTokenizer
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -135,8 +136,7 @@ def peak(arguments):
     tokenizer = BertTokenizer.from_vocab_file(arguments.data / "vocab" / "uncased_vocab.txt")
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        # Blocks of 1 MB, so that 3 MB of text are several of them.
-        make_ours(arguments.file, tokenizer, PretrainingSettings(block_bytes=1 << 20), folder)
+        write_pretraining_data([arguments.file], tokenizer, f"{folder}/data", PretrainingSettings(), processes=1)
     seconds = time.perf_counter() - start
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({"seconds": round(seconds, 1), "peak, MB": round(kilobytes / 1024)}))
