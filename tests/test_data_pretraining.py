@@ -137,7 +137,7 @@ def test_golden_instances(shared, golden, uncased, name):
     settings = settings_of(run["config"])
     for instance in theirs:
         check_instance(instance, PretrainingSettings(**settings))
-    for seed in range(60 // run["config"]["dupe_factor"]):
+    for seed in range(30 // run["config"]["dupe_factor"]):
         records, _, made_with = make(documents, uncased, seed=seed, **settings)
         ours += [as_instance(record, uncased.vocabulary) for record in records]
     for instance in ours:

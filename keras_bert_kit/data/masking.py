@@ -81,8 +81,8 @@ def mask_tokens(
         masked_share: float, share of the tokens to predict.
         max_predictions: int, limit a sequence (not a row).
         whole_word: bool, whether words are hidden as a whole.
-        num_predictions: int or scalar tensor, P. Default: `max_predictions` times the largest number of sequences in a
-            row.
+        num_predictions: int or scalar tensor, P, enough for every row. Default: `max_predictions` times the largest
+            number of sequences in a row.
 
     Returns:
         word_ids: int32 (batch, sequence), masked.
@@ -90,7 +90,7 @@ def mask_tokens(
         labels: int32 (batch, P), the tokens that were there, then -100.
     """
     word_ids, sequence_ids = tf.cast(word_ids, tf.int32), tf.cast(sequence_ids, tf.int32)
-    order_seed, change_seed, word_seed = tf.unstack(tf.random.split(seed, 3))
+    order_seed, replacement_seed = tf.unstack(tf.random.split(seed, 2))
     num_sequences = tf.reduce_max(tf.concat([[1], tf.reshape(sequence_ids, [-1])], axis=0))
     sequences = sequence_ids - 1 + num_sequences * tf.range(tf.shape(word_ids)[0])[:, None]  # numbered over the batch
     is_token = tf.cast(sequence_ids > 0, tf.int32)
@@ -106,12 +106,7 @@ def mask_tokens(
         chosen = _choose_tokens(sequences, room, max_predictions, order_seed)
     places = places[chosen]
     originals = tf.gather_nd(word_ids, places)
-
-    draw = tf.random.stateless_uniform(tf.shape(originals), change_seed)
-    random_ids = tf.random.stateless_uniform(tf.shape(originals), word_seed, 0, tables.maskable.shape[0], tf.int32)
-    changed = tf.where(draw < _MASK_SHARE + _KEPT_SHARE, originals, random_ids)
-    changed = tf.where(draw < _MASK_SHARE, tables.mask_id, changed)
-    masked_ids = tf.tensor_scatter_nd_update(word_ids, places, changed)
+    masked_ids = tf.tensor_scatter_nd_update(word_ids, places, _replacements(originals, tables, replacement_seed))
 
     if num_predictions is None:
         num_predictions = max_predictions * num_sequences
@@ -134,6 +129,15 @@ def num_to_mask(num_tokens, masked_share, max_predictions):
     """
     share = tf.cast(tf.round(tf.cast(num_tokens, tf.float64) * masked_share), tf.int32)
     return tf.minimum(max_predictions, tf.maximum(1, share))
+
+
+def _replacements(originals, tables, seed):
+    """What stands in the place of the chosen tokens: of 10, 8 become [MASK], 1 a random token, 1 stays."""
+    kind_seed, random_seed = tf.unstack(tf.random.split(seed, 2))
+    kind = tf.random.stateless_uniform(tf.shape(originals), kind_seed)
+    random_ids = tf.random.stateless_uniform(tf.shape(originals), random_seed, 0, tables.maskable.shape[0], tf.int32)
+    replaced = tf.where(kind < _MASK_SHARE + _KEPT_SHARE, originals, random_ids)
+    return tf.where(kind < _MASK_SHARE, tables.mask_id, replaced)
 
 
 def _choose_tokens(sequences, room, max_predictions, seed):
