@@ -59,7 +59,7 @@ def test_options_by_googles_names(run, folder):
 
 def test_defaults_a_rerun_and_the_other_spelling(run, folder):
     code, out, err = run(*words(folder, "--max-length", 64))
-    assert code == 0 and str(folder / "out") in out and "pairs in" in out and "1 shards" in err
+    assert code == 0 and str(folder / "out") in out and "pairs in" in out and "shards: 1; processes: 1" in err
     assert PretrainingBatches(folder / "out", 4).settings == PretrainingSettings(sequence_length=64, seed=1)
     before = corpus.checksums(folder / "out")
     code, out, _ = run(*words(folder, "--max-seq-length", 64))

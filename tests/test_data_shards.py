@@ -68,7 +68,7 @@ def test_records_manifest_and_statistics_agree(made):
     expected += ["README.md", "manifest.json", "statistics.json", "vocab.txt"]
     assert sorted(path.name for path in made.folder.iterdir()) == sorted(expected)
     pairs = f"{len(examples):,} pairs in {len(examples):,} rows"
-    assert str(made) == f"{pairs}, {made.num_shards} shards: {made.folder}; see README.md there"
+    assert str(made) == f"{pairs}; shards: {made.num_shards}; written to {made.folder}, see README.md there"
 
 
 def test_the_same_bytes_in_another_folder(source, made, tmp_path):

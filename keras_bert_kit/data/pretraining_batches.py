@@ -190,6 +190,9 @@ class PretrainingBatches:
             whole_word=self.settings.whole_word,
             num_predictions=self._num_predictions,
         )
+        # Masking forgets how many rows there are, which XLA wants to know.
+        shape = [word_ids.shape[0], self._num_predictions]
+        positions, labels = tf.ensure_shape(positions, shape), tf.ensure_shape(labels, shape)
         if not self.static_shapes:
             longest = tf.reduce_max(tf.math.count_nonzero(labels != IGNORED_LABEL, axis=1))
             positions, labels = positions[:, :longest], labels[:, :longest]

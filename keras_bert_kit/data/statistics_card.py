@@ -51,10 +51,11 @@ def length_histogram(lengths):
     bars = [(end - width + 1, end) for end in range(len(lengths) - 1, 0, -width)][::-1]
     counts = [sum(lengths[max(first, 0) : end + 1]) for first, end in bars]
     total, most = max(sum(counts), 1), max([*counts, 1])
-    return "\n".join(
+    lines = (
         f"{max(first, 1):>4} to {end:<4} {count:>11,}  {count / total:>6.1%}  {'#' * round(_BAR_WIDTH * count / most)}"
         for (first, end), count in zip(bars, counts, strict=True)
     )
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _results(settings, found):
@@ -92,7 +93,7 @@ def _masked(settings, found):
     masked = f"{found.predictions:,} ({found.masked_share:.1%} of the tokens of the pairs)"
     if settings["masking"] == "static":
         return masked
-    return f"about {masked}, chosen anew at each reading: 80 % become [MASK], 10 % a random token, 10 % stay"
+    return f"about {masked}, chosen anew at each reading: 80% become [MASK], 10% a random token, 10% stay"
 
 
 def _table(header, rows):

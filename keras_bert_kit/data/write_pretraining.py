@@ -51,8 +51,8 @@ class PretrainingData:
     def __str__(self):
         kept = f", {self.num_kept_shards} of them from before" if self.num_kept_shards else ""
         return (
-            f"{self.num_sequences:,} pairs in {self.num_rows:,} rows, {self.num_shards} shards{kept}: {self.folder}; "
-            "see README.md there"
+            f"{self.num_sequences:,} pairs in {self.num_rows:,} rows; shards: {self.num_shards}{kept}; "
+            f"written to {self.folder}, see README.md there"
         )
 
 
@@ -84,7 +84,7 @@ def write_pretraining_data(
 
     work = begin(paths, tokenizer, out, settings)
     processes = max(1, min(processes or os.cpu_count(), len(work.jobs)))
-    report(f"{work}; {processes} processes")
+    report(f"{work}; processes: {processes}")
     bar = tqdm(total=len(work.blocks), initial=len(work.kept), unit="shard", disable=None, leave=False)
     try:
         with contextlib.closing(_shards_of(work.jobs, tokenizer, settings, processes)) as shards:
@@ -120,7 +120,7 @@ class Work:
 
     def __str__(self):
         kept = f", {len(self.kept)} of them finished before" if self.kept else ""
-        return f"{len(self.blocks)} shards{kept}"
+        return f"shards: {len(self.blocks)}{kept}"
 
     @property
     def jobs(self) -> list:
