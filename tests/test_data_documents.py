@@ -1,5 +1,6 @@
 """Text files to blocks of documents: nothing is lost or mixed up, and bad files are refused by name."""
 
+import time
 import tracemalloc
 
 import pytest
@@ -91,6 +92,15 @@ def test_plain_text_is_cut_between_paragraphs(tmp_path):
     assert count_cut_documents(blocks) > 3
     expected = [paragraph.replace("\n", " ") for paragraph in paragraphs] + ["The end."]
     assert [s for d in joined(read) for s in d] == expected
+
+
+def test_plain_text_without_empty_lines_takes_no_longer(tmp_path):
+    line = "A line of sixty characters and no empty line anywhere near. "
+    paths = [write(tmp_path, f"{line}\n" * 30_000, name) for name in ("1.txt", "2.txt")]
+    start = time.process_time()
+    read, _ = read_all(paths, "plain")
+    assert time.process_time() - start < 10
+    assert [len(document) for document in joined(read)] == [30_000] * 2
 
 
 def test_a_path_with_umlauts_ideographs_and_spaces(tmp_path):

@@ -108,18 +108,17 @@ def read_documents(block: Block, text_format: str = "sentences") -> list[list[st
     Raises:
         DataError: a file cannot be read, or is no longer what it was when the blocks were planned.
     """
-    documents = []
+    documents = []  # each a list of paragraphs, each a list of lines
     for part in block:
         for number, line in enumerate(_lines(part.path, text_format, part.start, part.end)):
             if number == 0 or line.empty_before >= _EMPTY_LINES[text_format]:
-                documents.append([])
-            if text_format == "plain" and line.empty_before == 0 and documents[-1]:
-                documents[-1][-1] += f" {line.text}"  # The paragraph goes on.
-            else:
-                documents[-1].append(line.text)
+                documents.append([[]])
+            elif line.empty_before > 0:
+                documents[-1].append([])
+            documents[-1][-1].append(line.text)
     if text_format == "plain":
-        return [[text for paragraph in document for text in split_sentences(paragraph)] for document in documents]
-    return documents
+        return [[s for lines in paragraphs for s in split_sentences(" ".join(lines))] for paragraphs in documents]
+    return [lines for (lines,) in documents]
 
 
 def _documents_of(path: str, text_format: str, longest: int) -> Iterator[tuple[int, int]]:
