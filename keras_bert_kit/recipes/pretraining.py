@@ -1,5 +1,6 @@
 """`pretrain_bert`: masked words and next sentences, from random weights or on from a checkpoint."""
 
+import collections
 import dataclasses
 from pathlib import Path
 
@@ -25,8 +26,8 @@ class PretrainingPlan:
         num_warmup_steps: int, of them, with a rising rate.
         learning_rate: float, the highest rate.
         optimizer_type: str.
-        baseline: float or None, the accuracy on the held-out masked words of an answer that is always the most frequent
-            of them; what a model has to beat.
+        baselines: dictionary of the accuracies on held-out data of an answer that is always the most frequent one,
+            `mlm_accuracy` and `nsp_accuracy`: what a model has to beat. Empty without such data.
     """
 
     phases: tuple
@@ -34,7 +35,7 @@ class PretrainingPlan:
     num_warmup_steps: int
     learning_rate: float
     optimizer_type: str
-    baseline: float | None
+    baselines: dict
 
     def __str__(self):
         lines = [
@@ -42,8 +43,12 @@ class PretrainingPlan:
             f"{self.num_steps} steps of {self.optimizer_type}, {self.num_warmup_steps} of them warm-up, "
             f"rate {self.learning_rate:g}",
         ]
-        if self.baseline is not None:
-            lines.append(f"baseline: the most frequent masked word is right in {self.baseline:.4f} of the cases")
+        if self.baselines:
+            words, sentences = self.baselines["mlm_accuracy"], self.baselines["nsp_accuracy"]
+            lines.append(
+                f"always the most frequent answer, held out: masked words {words:.4f} right, "
+                f"next sentences {sentences:.4f}"
+            )
         return "\n".join(lines)
 
 
@@ -137,9 +142,9 @@ def pretrain_bert(
         num_warmup_steps = min(num_steps // 10, 10_000)
     rate = default_pretraining_rate(model.encoder.config) if learning_rate is None else learning_rate
     held_out = evaluation and evaluation.once()
-    baseline = most_frequent_share(held_out) if evaluation else None
+    baselines = baselines_of(held_out) if evaluation else {}
     lines = tuple(_phase_line(batches, count) for batches, count in zip(data, steps, strict=True))
-    report(PretrainingPlan(lines, num_steps, num_warmup_steps, rate, optimizer_type, baseline))
+    report(PretrainingPlan(lines, num_steps, num_warmup_steps, rate, optimizer_type, baselines))
 
     if checkpoint_dir:
         settings = dict(steps=list(steps), learning_rate=rate, num_warmup_steps=num_warmup_steps, seed=seed)
@@ -188,20 +193,21 @@ def require_fitting(batches, model):
         )
 
 
-def most_frequent_share(dataset):
-    """The share of the masked words that the most frequent of them has: what guessing one word all the time gives.
+def baselines_of(dataset):
+    """The accuracies that guessing gives, if the guess is always the most frequent answer.
 
     Args:
         dataset: batches (inputs, labels), finite.
+
+    Returns:
+        Dictionary of floats: `mlm_accuracy`, `nsp_accuracy`.
     """
-    counts = np.zeros(0, np.int64)
+    counts = {"mlm": collections.Counter(), "nsp": collections.Counter()}
     for _, labels in dataset:
-        found = np.asarray(labels["mlm_logits"])
-        here = np.bincount(found[found != IGNORED_LABEL])
-        counts, here = sorted((counts, here), key=len)
-        here[: len(counts)] += counts
-        counts = here
-    return float(counts.max() / counts.sum())
+        for task, counter in counts.items():
+            found = np.asarray(labels[f"{task}_logits"])
+            counter.update(found[found != IGNORED_LABEL].tolist())
+    return {f"{task}_accuracy": max(counter.values()) / counter.total() for task, counter in counts.items()}
 
 
 def _phase_line(batches, steps):
