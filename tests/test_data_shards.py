@@ -147,6 +147,12 @@ def start(script, source, out, processes):
     return run
 
 
+def end(run):
+    """Waits until no process has the standard output of a run open: until its last worker is gone. The exit code."""
+    run.communicate(timeout=300)
+    return run.returncode
+
+
 def finished_shards(out):
     """{JSON file of a finished shard: when it was written}."""
     return {path: path.stat().st_mtime_ns for path in out.glob("shard-*.json")} if out.is_dir() else {}
@@ -159,7 +165,7 @@ def test_a_killed_run_goes_on(source, tmp_path, processes):
     script = tmp_path / "run.py"
     script.write_text(RUN)
     straight, out = tmp_path / "straight", tmp_path / "killed"
-    assert start(script, source, straight, processes).wait(timeout=300) == 0
+    assert end(start(script, source, straight, processes)) == 0
     count, draw, kept = len(finished_shards(straight)), random.Random(processes), []
     for _ in range(4):
         run, enough = start(script, source, out, processes), draw.randint(0, count - 4)
@@ -167,15 +173,27 @@ def test_a_killed_run_goes_on(source, tmp_path, processes):
             time.sleep(0.002)
         time.sleep(draw.uniform(0, 0.05))
         run.send_signal(signal.SIGKILL)
-        run.communicate(timeout=120)  # returns when no process has its standard output open: the last worker is gone
+        end(run)
         before = finished_shards(out)
-        assert start(script, source, out, processes).wait(timeout=300) == 0
+        assert end(start(script, source, out, processes)) == 0
         assert {path: finished_shards(out)[path] for path in before} == before
         assert corpus.checksums(out) == corpus.checksums(straight)
         kept.append(len(before))
         shutil.rmtree(out)
     print(f"shards of {count} finished before each kill: {kept}")
     assert any(0 < finished < count for finished in kept)
+
+
+@pytest.mark.slow
+def test_a_worker_that_ends_early(source, tmp_path):
+    """Here since each worker runs the script from its start, and so starts workers of its own."""
+    script = tmp_path / "run.py"
+    script.write_text(RUN.replace('if __name__ == "__main__":', "if True:"))
+    words = [sys.executable, script, source, tmp_path / "out", 2]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    done = subprocess.run(list(map(str, words)), env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1
+    assert "A process that makes shards ended early" in done.stderr and "are finished and kept" in done.stderr
 
 
 def damage(path):

@@ -183,7 +183,10 @@ def _shards_of(jobs, tokenizer, settings, processes):
     try:
         yield from pool.map(make, jobs)
     except concurrent.futures.process.BrokenProcessPool:
-        raise OSError("A process that made a shard ended early: killed, or out of memory?") from None
+        raise OSError(
+            "A process that makes shards ended early. Was it killed, is memory short, or does the program begin its "
+            'work outside of `if __name__ == "__main__":`?'
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
