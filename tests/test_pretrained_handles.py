@@ -240,6 +240,7 @@ def tar_of(name, kind=tarfile.REGTYPE, target="", content=b"x"):
         (tar_of("readme.txt"), "must hold a BERT. Found: readme.txt"),
         (tar_of("saved_model.pb"), "variables.index"),
     ],
+    ids=["path", "absolute path", "link", "bomb", "file of the cache", "no model", "half a model"],
 )
 def test_hostile_archives_and_other_models_are_refused_and_not_kept(server, cache, tmp_path, content, message):
     server.fault = lambda _: content

@@ -44,8 +44,10 @@ def test_saved_models_holds_what_readme_says():
     if not (root / ".git").exists():
         pytest.skip("needs a git checkout")
     tracked = subprocess.run(["git", "ls-files", "saved_models"], cwd=root, capture_output=True, text=True, check=True)
-    assert "`saved_models/` where the demo and your\nexports go, nothing else" in README
-    assert tracked.stdout.split() == ["saved_models/README.md"]
+    files = tracked.stdout.split()
+    assert "`saved_models/` with the small\nBERT, and where the demo and your exports go" in README
+    assert {file.split("/")[1] for file in files} == {"README.md", "small_bert"}
+    assert sum((root / file).stat().st_size for file in files) < 12e6
 
 
 def test_every_link_points_to_a_file():
