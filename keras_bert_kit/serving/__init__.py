@@ -5,9 +5,16 @@ ops.py            which TensorFlow ops it may hold
 check.py          the answers of a fresh process against those of the trained model
 bare_answers.py   what that process runs: nothing but TensorFlow
 predictor.py      Predictor: an exported model in Python
+predictions.py    Prediction, and texts in batches
+client.py         ServingClient: the same answers from TF Serving
+calls.py          one question to a server, its failures, and when to ask again
+rest.py           over HTTP
+grpc_api.py       over gRPC
 """
 
+from keras_bert_kit.serving.client import ServingClient
 from keras_bert_kit.serving.export import export_for_serving
-from keras_bert_kit.serving.predictor import Prediction, Predictor
+from keras_bert_kit.serving.predictions import Prediction
+from keras_bert_kit.serving.predictor import Predictor
 
-__all__ = ["Prediction", "Predictor", "export_for_serving"]
+__all__ = ["Prediction", "Predictor", "ServingClient", "export_for_serving"]
