@@ -10,11 +10,13 @@ client.py         ServingClient: the same answers from TF Serving
 calls.py          one question to a server, its failures, and when to ask again
 rest.py           over HTTP
 grpc_api.py       over gRPC
+beam_inference.py predictor_handler: in Apache Beam's RunInference
 """
 
+from keras_bert_kit.serving.beam_inference import predictor_handler
 from keras_bert_kit.serving.client import ServingClient
 from keras_bert_kit.serving.export import export_for_serving
 from keras_bert_kit.serving.predictions import Prediction
 from keras_bert_kit.serving.predictor import Predictor
 
-__all__ = ["Prediction", "Predictor", "ServingClient", "export_for_serving"]
+__all__ = ["Prediction", "Predictor", "ServingClient", "export_for_serving", "predictor_handler"]

@@ -32,7 +32,7 @@ class Predictor:
     """
 
     def __init__(self, path):
-        self.version_folder = _version_folder(Path(path))
+        self.version_folder = newest_version(Path(path))
         self.class_names = _read_class_names(self.version_folder)
         self._model = tf.saved_model.load(str(self.version_folder))
         self._answer = self._model.signatures["serving_default"]
@@ -58,7 +58,7 @@ class Predictor:
         return answer_in_batches(as_texts(texts).numpy(), answer, batch_size)
 
 
-def _version_folder(path):
+def newest_version(path):
     """The folder of a version: `path` itself, or the one with the largest number in it."""
     if (path / "saved_model.pb").is_file():
         return path
