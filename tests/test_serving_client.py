@@ -209,9 +209,7 @@ def test_version(address, predictor):
 def test_no_such_signature(client, served, monkeypatch):
     signatures = dict(served.signatures[1])
     monkeypatch.setitem(served.signatures, 1, {"serving_default": signatures["serving_default"]})
-    message = (
-        "'metadata' of .* Received: (FAILED_PRECONDITION|INVALID_ARGUMENT), .*not found.* Serve a model"
-    )
+    message = "'metadata' of .* Received: (FAILED_PRECONDITION|INVALID_ARGUMENT), .*not found.* Serve a model"
     with pytest.raises(ServingError, match=message):
         client.predict("news")
 
