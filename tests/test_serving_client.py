@@ -36,11 +36,23 @@ def protocol(request):
     return request.param
 
 
-@pytest.fixture(scope="module")
-def version(tmp_path_factory):
+def exported(classifier, folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)  # tested in test_serving_export.py
-        return export_for_serving(small_classifier(), small_pack(), tmp_path_factory.mktemp("served") / "news")
+        return export_for_serving(classifier, small_pack(), folder)
+
+
+@pytest.fixture(scope="module")
+def version(tmp_path_factory):
+    return exported(small_classifier(), tmp_path_factory.mktemp("served") / "news")
+
+
+@pytest.fixture(scope="module")
+def other_classes(tmp_path_factory):
+    """Another version of the same model, which could be served next."""
+    classifier = small_classifier(seed=1)
+    classifier.class_names = ("Sports", "Tech", "World")
+    return exported(classifier, tmp_path_factory.mktemp("next") / "news")
 
 
 @pytest.fixture(scope="module")
@@ -275,17 +287,12 @@ def test_metadata_of_another_kind(client, served):
         client.metadata()
 
 
-def test_the_server_loads_a_version_with_other_classes(asked, served, version, tmp_path, predictor, monkeypatch):
+def test_the_server_loads_a_version_with_other_classes(asked, served, other_classes, monkeypatch):
     """The next answer is by the new names; nothing of the old version is mixed into it."""
-    other = small_classifier(seed=1)
-    other.class_names = ("Sports", "Tech", "World")
-    with monkeypatch.context() as patch:
-        patch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
-        second = export_for_serving(other, small_pack(), shutil.copytree(version.parent, tmp_path / "news"))
-    monkeypatch.setitem(served.signatures, 2, signatures_of(second))
+    monkeypatch.setitem(served.signatures, 2, signatures_of(other_classes))
     predictions = asked.predict(TEXTS)
     assert [list(prediction.probabilities) for prediction in predictions] == [["Sports", "Tech", "World"]] * len(TEXTS)
-    np.testing.assert_allclose(rows(predictions), rows(Predictor(second).predict(TEXTS)), atol=1e-6)
+    np.testing.assert_allclose(rows(predictions), rows(Predictor(other_classes).predict(TEXTS)), atol=1e-6)
 
 
 def test_nothing_there(protocol, monkeypatch):
