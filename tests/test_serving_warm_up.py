@@ -47,9 +47,8 @@ def test_records_are_answered_and_have_all_shapes(version):
 def test_lengths_reach_the_longest_text(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
     model, pack = small_classifier(), small_pack(sequence_length=32)
-    version = export_for_serving(
-        model, pack, tmp_path / "neues 模型", signatures=["serving_default", "pairs", "token_ids"]
-    )
+    names = ["serving_default", "pairs", "token_ids"]
+    version = export_for_serving(model, pack, tmp_path / "neues 模型", signatures=names)
     lengths, to_longest = {}, BertPacker(pack.tokenizer, None)
     for name, inputs in requests_in(version):
         texts = [value.tolist() for value in inputs.values()]

@@ -9,7 +9,7 @@ check.py          the answers of a fresh process against those of the trained mo
 bare_answers.py   what that process runs: nothing but TensorFlow
 warm_up.py        requests that a server answers itself, before the first client may
 server_files.py   settings of a server, for Docker and Kubernetes, and a README
-
+inspection.py     what a person wants to know of an exported model: ops, sizes, speed, differences
 predictor.py      Predictor: an exported model in Python
 """
 
