@@ -70,25 +70,7 @@ class ServedModel:
 
 def signatures_of(path):
     """The signatures of a version, as a dictionary."""
-    signatures = dict(tf.saved_model.load(str(path)).signatures)
-    signatures.setdefault("metadata", _metadata(json.loads((path / "assets.extra" / "kit.json").read_text("utf-8"))))
-    return signatures
-
-
-def _metadata(kit_file):
-    answers = {
-        "kit_version": [kit_file["kit_version"]],
-        "config": [json.dumps({"hidden_size": 16})],
-        "vocabulary_sha256": [kit_file["vocabulary_sha256"]],
-        "class_names": [kit_file["class_names"]],
-        "weights_source": [""],
-    }
-
-    @tf.function
-    def metadata(*, request):
-        return {name: tf.repeat(tf.constant(value), tf.size(request), axis=0) for name, value in answers.items()}
-
-    return metadata.get_concrete_function(request=tf.TensorSpec([None], tf.string, name="request"))
+    return dict(tf.saved_model.load(str(path)).signatures)
 
 
 @contextlib.contextmanager

@@ -116,6 +116,19 @@ def test_long_texts(predictor):
     assert np.abs(answers[2] - answers[0]).max() > 1e-3
 
 
+def test_windows(tmp_path):
+    """Exported with long_text="window", what is beyond the model's length counts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
+        version = export_for_serving(small_classifier(), small_pack(), tmp_path / "news", long_text="window")
+    start = "team wins " * 40
+    texts = [start, start + "robot " * 40, "news"]
+    answers = rows(Predictor(version).predict(texts))
+    assert np.abs(answers[1] - answers[0]).max() > 1e-3
+    for text, answer in zip(texts, answers, strict=True):
+        np.testing.assert_allclose(rows(Predictor(version).predict(text)), [answer], atol=1e-5)
+
+
 def test_nothing_is_traced_after_loading(version, monkeypatch):
     """A trace would make a graph. Loading makes some, answers of whatever batch and length make none."""
     graphs, make = [], tf.Graph.__init__
