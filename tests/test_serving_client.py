@@ -306,6 +306,13 @@ def test_nothing_there(protocol, monkeypatch):
                 client.predict("news")
 
 
+def test_a_server_without_tls(address, monkeypatch):
+    monkeypatch.setattr(calls, "_FIRST_PAUSE_SECONDS", 0.002)
+    with ServingClient(address.replace("://", "s://"), model="news", retries=1) as client:
+        with pytest.raises(ServingError, match="UNAVAILABLE.*(SSL|TLS|handshake)"):
+            client.predict("news")
+
+
 def test_the_server_comes_while_the_client_asks(protocol, version, predictor, served):
     served.faults.clear()
     port = free_port()
