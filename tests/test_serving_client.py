@@ -77,8 +77,10 @@ def client(address, served, monkeypatch):
     monkeypatch.setattr(calls, "_FIRST_PAUSE_SECONDS", 0.002)
     served.faults.clear()
     served.requests.clear()
+    served.hurry.clear()
     with ServingClient(address, model="news") as client:
         yield client
+    served.hurry.set()
 
 
 @pytest.fixture
@@ -174,12 +176,12 @@ def test_one_deadline_for_everything(asked, served, monkeypatch):
     """A slow answer, and pauses, and several batches: all within one timeout."""
     monkeypatch.setattr(calls, "_FIRST_PAUSE_SECONDS", 0.1)
     asked.timeout, asked.retries = 0.5, 1000
-    for faults in ([3.0], ["UNAVAILABLE"] * 999, [0.2] * 99):
+    for faults in ([30.0], ["UNAVAILABLE"] * 999, [0.2] * 99):
         served.faults[:] = faults
         start = time.monotonic()
         with pytest.raises(ServingError, match="DEADLINE_EXCEEDED|UNAVAILABLE"):
             asked.predict(["news"] * 8, batch_size=1)
-        assert time.monotonic() - start < 1.5
+        assert time.monotonic() - start < 5
 
 
 def test_slow_but_in_time(asked, served, predictor):
@@ -192,7 +194,7 @@ def test_an_answer_that_drips():
         client, start = ServingClient(address, model="news", timeout=0.4, retries=0), time.monotonic()
         with pytest.raises(ServingError, match="DEADLINE_EXCEEDED, '.* bytes of the answer came in time'"):
             client.predict("news")
-        assert 0.3 < time.monotonic() - start < 2
+        assert 0.3 < time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize(
