@@ -6,7 +6,8 @@
 A classifier of BERT-base's shape, random weights, answers the texts of a file; what takes time is their length. All
 contenders hold the same weights, run in the same minutes, and take turns text by text:
 
-* kit, float32 and bfloat16: `Predictor` on what `export_for_serving` wrote.
+* kit, float32 and bfloat16: `Predictor` on what `export_for_serving` wrote. With `--constants` also with weights as
+  constants of the graph (`freeze=True`), which take about 7 GB of memory each while they are loaded.
 * TF-Hub's style: a SavedModel that pads every text to 128 tokens and reads float32 variables. Its graph has our
   tokenizer and layers, so that it differs from the kit's export in these things only.
 * With `--peer-python`, the Python of an environment with torch, transformers, onnx and onnxruntime: ONNX Runtime with
@@ -101,13 +102,15 @@ def of_peer(process, name):
     return ask
 
 
-def our_contenders(config, tokenizer, folder):
+def our_contenders(config, tokenizer, folder, constants):
     """{name: function}; the weights are also in folder / "hf"."""
-    class_names = ("World", "Sports", "Business", "Tech")
     contenders, pack = {}, kbk.BertPacker(tokenizer, LENGTH)
     for name, dtype in ((REFERENCE, "float32"), ("kit bfloat16", "mixed_bfloat16")):
-        classifier = classifier_of(config, class_names, dtype)
+        classifier = classifier_of(config, ("World", "Sports", "Business", "Tech"), dtype)
         contenders[name] = of_predictor(kbk.export_for_serving(classifier, pack, folder / dtype))
+        if constants:
+            version = kbk.export_for_serving(classifier, pack, folder / f"{dtype}-constants", freeze=True)
+            contenders[f"{name}, constants"] = of_predictor(version)
         if dtype == "float32":
             write_tf_hub_style(classifier, tokenizer, folder / "tf_hub")
             kbk.save_pretrained(classifier, folder / "hf", tokenizer=tokenizer, format="hf")
@@ -165,6 +168,7 @@ def main():
     parser.add_argument("--single", type=int, default=500, help="texts that are asked one at a time")
     parser.add_argument("--batches", type=int, default=50, help=f"batches of {BATCH_SIZE} texts")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads of each contender")
+    parser.add_argument("--constants", action="store_true", help="also with weights as constants of the graph")
     parser.add_argument("--peer-python", help="Python with torch, transformers, onnx and onnxruntime")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     arguments = parser.parse_args()
@@ -176,7 +180,7 @@ def main():
     tokenizer = kbk.BertTokenizer.from_vocab_file(vocabulary) if arguments.vocab else kbk.BertTokenizer(vocabulary)
     config = kbk.BertConfig(vocab_size=30522, num_hidden_layers=arguments.layers, hidden_act="gelu_erf")
     with tempfile.TemporaryDirectory() as folder:
-        contenders = our_contenders(config, tokenizer, Path(folder))
+        contenders = our_contenders(config, tokenizer, Path(folder), arguments.constants)
         command = [arguments.peer_python, PEER, Path(folder) / "hf", str(arguments.threads), str(LENGTH)]
         if arguments.peer_python:
             with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
