@@ -17,7 +17,7 @@ TOLERANCE_OF_HALF_PRECISION = 2e-2
 _TIMEOUT_SECONDS = 1800
 
 
-def require_same_answers(saved_model, questions, class_names, tolerance=TOLERANCE, python=sys.executable):
+def require_same_answers(saved_model, questions, class_names, tolerance=TOLERANCE):
     """Loads an exported model in a fresh process, in the two ways that TensorFlow has, and compares its answers.
 
     Args:
@@ -26,7 +26,6 @@ def require_same_answers(saved_model, questions, class_names, tolerance=TOLERANC
         class_names: sequence of str, in the order of the classes.
         tolerance: float, largest difference of a probability. Embeddings, which may be larger than 1, may differ by
             this part of their largest number.
-        python: path of the Python that is started, which may have another TensorFlow.
 
     Returns:
         float, the largest difference found.
@@ -34,9 +33,18 @@ def require_same_answers(saved_model, questions, class_names, tolerance=TOLERANC
     Raises:
         ExportError: the model does not load, or answers something else.
     """
+    return largest_difference(fresh_answers(saved_model, questions)["answers"], questions, class_names, tolerance)
+
+
+def largest_difference(answers, questions, class_names, tolerance=TOLERANCE):
+    """Compares answers with what is expected; arguments, result and error as of `require_same_answers`.
+
+    Args:
+        answers: {name of a loader: [{output: rows}, …]}, in the order of the questions.
+    """
     largest = 0.0
-    for loader, answers in fresh_answers(saved_model, questions, python)["answers"].items():
-        for question, outputs in zip(questions, answers, strict=True):
+    for loader, outputs_of_all in answers.items():
+        for question, outputs in zip(questions, outputs_of_all, strict=True):
             place = f"{question.signature}, in a fresh process ({loader})"
             for name, expected in question.expected.items():
                 if isinstance(expected, list):
@@ -53,6 +61,11 @@ def require_same_answers(saved_model, questions, class_names, tolerance=TOLERANC
 
 def fresh_answers(saved_model, questions, python=sys.executable):
     """Answers of an exported model in a process that has nothing but TensorFlow, on the CPU.
+
+    Args:
+        saved_model: path of the SavedModel folder.
+        questions: list of `Question`.
+        python: path of the Python that is started, which may have another TensorFlow.
 
     Returns:
         {"tensorflow": version, "answers": {name of a loader: [{output: rows}, …]}}, strings as str.
@@ -91,7 +104,7 @@ def _require_close(difference, tolerance, what):
     if not difference <= tolerance:
         raise ExportError(
             f"The exported model must answer what the trained one does within {tolerance:.2g}. Received: a difference "
-            f"of {difference:.2g} in {what}. Nothing was published."
+            f"of {difference:.2g} in {what}."
         )
 
 
@@ -99,7 +112,7 @@ def _require_strings(received, expected, what):
     if received != expected:
         raise ExportError(
             f"The exported model must answer the strings of the trained one. Received: {str(received)[:200]} instead "
-            f"of {str(expected)[:200]} as {what}. Nothing was published."
+            f"of {str(expected)[:200]} as {what}."
         )
 
 

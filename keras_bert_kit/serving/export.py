@@ -257,7 +257,7 @@ def _write_kit_file(served, signatures, folder, ops):
         "long_text": served.long_text,
         "max_windows": served.max_windows,
         "embedding": served.embedding,
-        "dtype": served.model.compute_dtype,
+        "dtype": served.model.dtype_policy.name,
         "weights": "constants" if constants else "variables",
         "ops": ops,
         "sha256": {path.relative_to(folder).as_posix(): sha256_of(path) for path in written},

@@ -66,21 +66,36 @@ def question_for(signatures, name):
     """
     pack = signatures.pack
     texts = check_texts(pack.tokenizer.vocabulary)
-    encoded = [text.encode() for text in texts]
+    inputs = inputs_for(name, texts)
     if name == "metadata":
-        expected = {key: [value, value] for key, value in signatures.metadata_strings.items()}
-        return Question(name, {"request": [b"", b"?"]}, expected)
+        return Question(name, inputs, {key: [value, value] for key, value in signatures.metadata_strings.items()})
     if name == "embed":
-        return Question(name, {"text": encoded}, {"embeddings": _over_windows(signatures, _embeddings, texts)})
+        return Question(name, inputs, {"embeddings": _over_windows(signatures, _embeddings, texts)})
     if name == "pairs":
-        backwards = texts[::-1]
-        expected = _probabilities(signatures, pack((texts, backwards)))
-        return Question(name, {"text_a": encoded, "text_b": encoded[::-1]}, {"probabilities": expected})
-    if name == "token_ids":
+        expected = _probabilities(signatures, pack((texts, texts[::-1])))
+    elif name == "token_ids":
         inputs = {key: tensor.numpy() for key, tensor in pack(texts).items()}
-        return Question(name, inputs, {"probabilities": _probabilities(signatures, inputs)})
-    inputs = {"examples": [example_of(text) for text in encoded]} if name == "examples" else {"text": encoded}
-    return Question(name, inputs, {"probabilities": _over_windows(signatures, _probabilities, texts)})
+        expected = _probabilities(signatures, inputs)
+    else:
+        expected = _over_windows(signatures, _probabilities, texts)
+    return Question(name, inputs, {"probabilities": expected})
+
+
+def inputs_for(name, texts):
+    """Inputs of a signature that ask about texts; those of `token_ids`, which has no tokenizer, are about no text."""
+    texts = [text.encode() for text in texts]
+    return {
+        "serving_default": {"text": texts},
+        "embed": {"text": texts},
+        "pairs": {"text_a": texts, "text_b": texts[::-1]},
+        "examples": {"examples": [example_of(text) for text in texts]},
+        "metadata": {"request": [b"", b"?"]},
+        "token_ids": {
+            "input_word_ids": np.array([[1, 2, 3], [3, 2, 0]], np.int32),
+            "input_mask": np.array([[1, 1, 1], [1, 1, 0]], np.int32),
+            "input_type_ids": np.zeros([2, 3], np.int32),
+        },
+    }[name]
 
 
 def example_of(text):
