@@ -151,6 +151,7 @@ def test_metadata(client, version):
     assert metadata["kit_version"] == kit_file["kit_version"]
     assert metadata["config"]["hidden_size"] == 16
     assert metadata["weights_source"] == "a random one"
+    assert {type(name) for name in metadata["class_names"]} == {str}
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,9 @@ class ServingClient:
     def _metadata(self, deadline):
         outputs = self._ask("metadata", {"request": _ANY}, deadline)
         try:
-            texts = {name: [tf.compat.as_str(text) for text in np.ravel(value)] for name, value in outputs.items()}
+            texts = {
+                name: [tf.compat.as_str(text) for text in np.ravel(value).tolist()] for name, value in outputs.items()
+            }
             single = {name: texts[name][0] for name in ("kit_version", "vocabulary_sha256", "weights_source")}
             return {**single, "config": json.loads(texts["config"][0]), "class_names": tuple(texts["class_names"])}
         except (AttributeError, LookupError, TypeError, ValueError) as error:
