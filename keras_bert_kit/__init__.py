@@ -7,8 +7,8 @@ text ──► ids ──► batches ──► encoder ──► head ──► 
 import keras_bert_kit.startup
 
 from keras_bert_kit.version import __version__
-from keras_bert_kit.errors import CheckpointError, ConfigError, DataError, ExportError, KitError, TrainingError
-from keras_bert_kit.errors import VocabularyError
+from keras_bert_kit.errors import CheckpointError, ConfigError, DataError, ExportError, KitError, ServingError
+from keras_bert_kit.errors import TrainingError, VocabularyError
 from keras_bert_kit.config import SIZES, BertConfig
 from keras_bert_kit.text import BertPacker, BertTokenizer
 from keras_bert_kit.text import faster, learn_vocabulary, text_statistics, write_vocabulary
@@ -27,6 +27,6 @@ from keras_bert_kit.training import AdamW, Lamb, WarmUpAndDecay, create_optimize
 from keras_bert_kit.training import CrossEntropy, Evaluator, History, PretrainingLoss, Trainer
 from keras_bert_kit.training import describe_variables, make_strategy
 from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier, new_pretrainer, pretrain_bert
-from keras_bert_kit.serving import Predictor, export_for_serving
+from keras_bert_kit.serving import Predictor, ServingClient, export_for_serving, predictor_handler
 from keras_bert_kit.fill_mask import fill_mask
 from keras_bert_kit.plots import plot_attention, plot_training

@@ -1,7 +1,7 @@
 """The exceptions that users of the kit may want to catch.
 
 Every message says what must hold, what was received, and what to do. Wrong arguments of a layer are a plain
-`ValueError`, as everywhere in Keras; these six are for what comes from outside (files, folders, texts) and for runs.
+`ValueError`, as everywhere in Keras; these seven are for what comes from outside (files, folders, texts) and for runs.
 """
 
 
@@ -27,6 +27,10 @@ class CheckpointError(KitError, ValueError):
 
 class ExportError(KitError, RuntimeError):
     """A model could not be exported, or an exported model is not what its folder promises."""
+
+
+class ServingError(KitError, RuntimeError):
+    """A model server cannot be reached, refuses, or answers something else than it should."""
 
 
 class TrainingError(KitError, RuntimeError):

@@ -1,5 +1,7 @@
 """Export: what is written, what it answers, and that nothing is left of an export that failed."""
 
+import copy
+import hashlib
 import json
 import os
 import shutil
@@ -12,10 +14,13 @@ import pytest
 import tensorflow as tf
 from fake_weights import VOCABULARY
 from serving_models import CLASS_NAMES, small_classifier, small_pack
+from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert_kit.errors import ExportError
 from keras_bert_kit.models import BertClassifier, BertQuestionAnswering, BertTokenClassifier
 from keras_bert_kit.serving import check, export, export_for_serving
+from keras_bert_kit.serving.questions import example_of, question_for
+from keras_bert_kit.serving.signatures import SIGNATURES, Signatures
 from keras_bert_kit.text import BertPacker, BertTokenizer
 
 TEXTS = ["We love the news", "", "Über 中 cafe!", "team wins the game " * 20, "a", "market 2.7 %", "[MASK] robot"]
@@ -29,12 +34,18 @@ def trained():
 @pytest.fixture(scope="module")
 def version(trained, tmp_path_factory):
     """One version, checked in a fresh process, below a path with umlauts, ideographs and spaces."""
-    return export_for_serving(*trained, tmp_path_factory.mktemp("out") / "Modelle für BERT" / "模型 v1")
+    path = tmp_path_factory.mktemp("out") / "Modelle für BERT" / "模型 v1"
+    return export_for_serving(*trained, path, signatures=SIGNATURES, weights_source="by hand")
 
 
 @pytest.fixture(scope="module")
-def serve(version):
-    return tf.saved_model.load(str(version)).signatures["serving_default"]
+def signatures(version):
+    return tf.saved_model.load(str(version)).signatures
+
+
+@pytest.fixture(scope="module")
+def serve(signatures):
+    return signatures["serving_default"]
 
 
 @pytest.fixture
@@ -51,16 +62,81 @@ def content_of(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
-def test_signature(version, serve):
-    assert version.name == "1"
-    assert list(serve.structured_input_signature[1]) == ["text"]
-    assert serve.structured_input_signature[1]["text"].dtype == tf.string
-    outputs = {name: (spec.dtype, spec.shape.as_list()) for name, spec in serve.structured_outputs.items()}
-    assert outputs == {
-        "label": (tf.string, [None]),
-        "probabilities": (tf.float32, [None, 3]),
-        "logits": (tf.float32, [None, 3]),
-    }
+ANSWERS = {"label": (tf.string, [None]), "probabilities": (tf.float32, [None, 3]), "logits": (tf.float32, [None, 3])}
+OUTPUTS = {
+    **dict.fromkeys(["serving_default", "pairs", "token_ids", "examples"], ANSWERS),
+    "embed": {"embeddings": (tf.float32, [None, 16])},
+    "metadata": {
+        **dict.fromkeys(["kit_version", "config", "vocabulary_sha256", "weights_source"], (tf.string, [None])),
+        "class_names": (tf.string, [None, 3]),
+    },
+}
+INPUTS = {
+    **dict.fromkeys(["serving_default", "embed"], {"text": (tf.string, [None])}),
+    "pairs": dict.fromkeys(["text_a", "text_b"], (tf.string, [None])),
+    "token_ids": dict.fromkeys(["input_mask", "input_type_ids", "input_word_ids"], (tf.int32, [None, None])),
+    "examples": {"examples": (tf.string, [None])},
+    "metadata": {"request": (tf.string, [None])},
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signature(signatures, name):
+    def described(specs):
+        return {name: (spec.dtype, spec.shape.as_list()) for name, spec in specs.items()}
+
+    assert set(signatures) == set(SIGNATURES)
+    assert described(signatures[name].structured_input_signature[1]) == INPUTS[name]
+    assert described(signatures[name].structured_outputs) == OUTPUTS[name]
+
+
+def test_pairs(trained, signatures):
+    model, pack = trained
+    backwards = TEXTS[::-1]
+    answers = signatures["pairs"](text_a=tf.constant(TEXTS), text_b=tf.constant(backwards))
+    np.testing.assert_allclose(answers["probabilities"], probabilities_of(model, pack, (TEXTS, backwards)), atol=1e-5)
+
+
+def test_token_ids(trained, signatures):
+    model, pack = trained
+    answers = signatures["token_ids"](**pack(TEXTS))
+    np.testing.assert_allclose(answers["probabilities"], probabilities_of(model, pack, TEXTS), atol=1e-5)
+
+
+def test_examples(serve, signatures):
+    examples = [example_of(text.encode()) for text in TEXTS]
+    answers = signatures["examples"](examples=tf.constant(examples))
+    np.testing.assert_allclose(answers["logits"], serve(text=tf.constant(TEXTS))["logits"], atol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Feature: text .* is required"):
+        signatures["examples"](examples=tf.constant([tf.train.Example().SerializeToString()]))
+
+
+def test_embeddings_are_means_over_tokens(trained, signatures):
+    model, pack = trained
+    answers = signatures["embed"](text=tf.constant(TEXTS))["embeddings"].numpy()
+    for row, text in enumerate(TEXTS):
+        inputs = BertPacker(pack.tokenizer, None, max_sequence_length=16)([text])  # without padding
+        hidden = model.encoder(inputs)["sequence_output"].numpy()[0]
+        np.testing.assert_allclose(answers[row], hidden.mean(axis=0), atol=1e-5)
+
+
+def test_embeddings_of_the_first_token(trained, tmp_path, unchecked):
+    model, pack = trained
+    version = export_for_serving(
+        model, pack, tmp_path / "model", signatures=["serving_default", "embed"], embedding="cls"
+    )
+    answers = tf.saved_model.load(str(version)).signatures["embed"](text=tf.constant(TEXTS))["embeddings"]
+    np.testing.assert_allclose(answers, model.encoder(pack(TEXTS))["sequence_output"][:, 0], atol=1e-5)
+
+
+def test_metadata(trained, signatures):
+    answers = {key: value.numpy() for key, value in signatures["metadata"](request=tf.constant(["", "?"])).items()}
+    assert answers["class_names"].shape == (2, 3)
+    assert [name.decode() for name in answers["class_names"][1]] == list(CLASS_NAMES)
+    assert json.loads(answers["config"][0]) == trained[0].encoder.config.to_dict()
+    assert answers["weights_source"].tolist() == [b"by hand", b"by hand"]
+    lines = "".join(f"{token}\n" for token in VOCABULARY).encode()
+    assert answers["vocabulary_sha256"][0].decode() == hashlib.sha256(lines).hexdigest()
 
 
 def test_answers_are_those_of_the_trained_model(trained, serve):
@@ -90,14 +166,15 @@ def test_strange_text(trained, serve):
 
 
 def test_pads_to_the_longest_text_of_the_request(monkeypatch, tmp_path, unchecked):
-    model, pack = small_classifier(), small_pack(sequence_length=16)
-    shapes, stateless_call = [], model.stateless_call
+    shapes = []
 
-    def spy(trainable, fixed, inputs, **kwargs):
-        shapes.append(inputs["input_word_ids"].shape.as_list())
-        return stateless_call(trainable, fixed, inputs, **kwargs)
+    class Spy(BertClassifier):
+        def call(self, inputs, training=None):
+            if not tf.executing_eagerly():
+                shapes.append(inputs["input_word_ids"].shape.as_list())
+            return super().call(inputs, training)
 
-    monkeypatch.setattr(model, "stateless_call", spy)
+    model, pack = small_classifier(Spy), small_pack(sequence_length=16)
     export_for_serving(model, pack, tmp_path / "model")
     assert shapes == [[None, None]]
     assert pack.sequence_length == 16
@@ -119,30 +196,44 @@ print(json.dumps(["keras_bert_kit" in sys.modules, answers["probabilities"].nump
     np.testing.assert_allclose(probabilities, serve(text=tf.constant(texts))["probabilities"], atol=1e-5)
 
 
-def test_c_program(version, serve, tmp_path):
+@pytest.fixture(scope="module")
+def c_program(tmp_path_factory):
     compiler, library = shutil.which("cc"), Path(tf.sysconfig.get_lib())
     if compiler is None or not (library / "libtensorflow_cc.so.2").exists():
         pytest.skip("needs a C compiler and libtensorflow_cc.so.2, which TensorFlow's wheel has on Linux")
-    program = tmp_path / "run_saved_model"
+    program = tmp_path_factory.mktemp("c") / "run_saved_model"
     source = Path(__file__).with_name("c") / "run_saved_model.c"
     libraries = ["-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2", f"-Wl,-rpath,{library}"]
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-isystem{tf.sysconfig.get_include()}", f"-L{library}"]
     subprocess.run([compiler, *flags, source, *libraries, "-o", program], check=True)
+    return program
 
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        signature = tf.compat.v1.saved_model.load(session, ["serve"], str(version)).signature_def["serving_default"]
-    text_name, label_name = signature.inputs["text"].name, signature.outputs["label"].name
-    probabilities_name = signature.outputs["probabilities"].name
-    operation, label_index = label_name.split(":")
-    assert probabilities_name.startswith(f"{operation}:")
 
-    text = "Über 中 wins!"
-    names = [text_name.split(":")[0], operation, label_index, probabilities_name.split(":")[1]]
-    ran = subprocess.run([program, version, *names, text], capture_output=True, encoding="utf-8", check=True)
-    label, *probabilities = ran.stdout.splitlines()
-    answer = serve(text=tf.constant([text]))
-    assert label == answer["label"].numpy()[0].decode()
-    np.testing.assert_allclose(np.float32(probabilities), answer["probabilities"][0], atol=1e-5)
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_c_program(trained, version, signatures, c_program, name):
+    texts = ["Über 中 wins!", "We love the news"]
+    inputs = {key: text.encode() for key, text in zip(INPUTS[name], texts, strict=False)}
+    if name == "examples":
+        inputs = {"examples": example_of(inputs["examples"])}
+    if name == "token_ids":
+        inputs = {key: tensor.numpy() for key, tensor in trained[1](texts[:1]).items()}
+
+    nodes = saved_model_pb2.SavedModel.FromString((version / "saved_model.pb").read_bytes()).meta_graphs[0]
+    words = []
+    for key, value in inputs.items():
+        value = b"text=" + value if isinstance(value, bytes) else "ids=" + ",".join(map(str, value[0]))
+        words += ["input", nodes.signature_def[name].inputs[key].name.split(":")[0], value]
+    for key in OUTPUTS[name]:
+        words += ["output", *nodes.signature_def[name].outputs[key].name.split(":")]
+    ran = subprocess.run([c_program, version, *words], capture_output=True, encoding="utf-8", check=True)
+
+    rows = {key: [value] if isinstance(value, bytes) else value for key, value in inputs.items()}
+    answers = signatures[name](**{key: tf.constant(value) for key, value in rows.items()})
+    expected = [element for key in OUTPUTS[name] for element in answers[key].numpy().ravel()]
+    for line, element in zip(ran.stdout.splitlines(), expected, strict=True):
+        assert (
+            line == element.decode() if isinstance(element, bytes) else float(line) == pytest.approx(element, abs=1e-5)
+        )
 
 
 def test_weights_of_a_large_model_stay_variables(monkeypatch, tmp_path):
@@ -207,17 +298,18 @@ def test_next_version(trained, tmp_path, unchecked):
         (lambda outputs: outputs["probabilities"][2].reverse(), r"within 0.0001. Received: a difference of 0\.\d+"),
         (lambda outputs: outputs["probabilities"].pop(), "a difference of inf"),
         (lambda outputs: outputs["probabilities"][0].__setitem__(0, float("nan")), "a difference of nan"),
-        (lambda outputs: outputs["label"].__setitem__(0, "?"), "must be those of its probabilities"),
+        (lambda outputs: outputs["label"].__setitem__(0, "?"), r"as label of serving_default, in a fresh process"),
     ],
     ids=["other", "too few", "nan", "label"],
 )
 def test_a_failed_check_leaves_nothing(trained, tmp_path, monkeypatch, spoil, message):
-    def spoiled(folder, texts):
-        probabilities = probabilities_of(*trained, texts)
+    def spoiled(folder, questions, python):
+        (question,) = questions
+        probabilities = question.expected["probabilities"]
         labels = [CLASS_NAMES[row] for row in probabilities.argmax(-1)]
         outputs = {"probabilities": probabilities.tolist(), "label": labels}
         spoil(outputs)
-        return {"session": outputs}
+        return {"answers": {"session": [outputs]}}
 
     monkeypatch.setattr(check, "fresh_answers", spoiled)
     (tmp_path / "served" / "3").mkdir(parents=True)
@@ -225,13 +317,52 @@ def test_a_failed_check_leaves_nothing(trained, tmp_path, monkeypatch, spoil, me
     before = content_of(tmp_path)
     for folder in ("served", "not/there/yet"):
         with pytest.raises(ExportError, match=message):
-            export_for_serving(*trained, tmp_path / folder)
+            export_for_serving(*trained, tmp_path / folder, signatures=["serving_default"])
         assert content_of(tmp_path) == before
+
+
+@pytest.fixture(scope="module")
+def asked(trained, version):
+    """Questions to every signature, and what a fresh process answered."""
+    strings = json.loads((version / export.KIT_FILE).read_text(encoding="utf-8"))
+    metadata = {name: strings[name] for name in OUTPUTS["metadata"]}
+    questions = [question_for(Signatures(*trained, [], metadata), name) for name in SIGNATURES]
+    return questions, check.fresh_answers(version, questions)
+
+
+@pytest.mark.parametrize("loader", ["answers_in_session", "answers_in_python"])
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [(name, output) for name in SIGNATURES for output in OUTPUTS[name] if output != "logits"],
+)
+def test_every_output_is_checked(asked, version, monkeypatch, loader, name, output):
+    questions, answers = copy.deepcopy(asked)
+    monkeypatch.setattr(check, "fresh_answers", lambda *args: answers)
+    assert check.require_same_answers(version, questions, CLASS_NAMES) < 1e-5
+    rows = answers["answers"][loader][SIGNATURES.index(name)][output]
+    rows[1] = rows[1] + "?" if isinstance(rows[1], str) else rows[1][::-1]
+    with pytest.raises(ExportError, match=rf"{output} of {name}, in a fresh process \({loader}\)"):
+        check.require_same_answers(version, questions, CLASS_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"signatures": "serving_default"}, "signatures must be of .*Received: 'serving_default'"),
+        ({"signatures": ["embed"]}, "and serving_default among them"),
+        ({"signatures": ["serving_default", "predict"]}, r"Received: \['serving_default', 'predict'\]"),
+        ({"long_text": "cut", "embedding": "max", "max_windows": 0}, "'cut'; embedding .*'max'; max_windows .* 0"),
+    ],
+)
+def test_settings_out_of_range(trained, tmp_path, settings, message):
+    with pytest.raises(ExportError, match=message):
+        export_for_serving(*trained, tmp_path / "model", **settings)
+    assert content_of(tmp_path) == []
 
 
 def test_a_process_that_fails(tmp_path):
     with pytest.raises(ExportError, match="(?s)process that has only TensorFlow. Received: .*saved_model.pb"):
-        check.fresh_answers(tmp_path, ["a"])
+        check.fresh_answers(tmp_path, [])
 
 
 class CallsPython(BertClassifier):

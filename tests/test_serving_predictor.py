@@ -1,8 +1,11 @@
 """Predictor: every form of texts, order, batches, versions, and damaged folders."""
 
+import itertools
 import json
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,12 +108,76 @@ def test_strange_texts(predictor):
     assert np.isfinite(answers).all() and answers.shape == (4, 3)
 
 
-def test_threads(predictor):
-    texts = [f"we love {word}" for word in ("news", "robot", "cafe", "space")] * 3
-    expected = rows(predictor.predict(texts))
-    with ThreadPoolExecutor(4) as pool:
-        for answers in pool.map(predictor.predict, [texts] * 8):
-            np.testing.assert_allclose(rows(answers), expected, atol=1e-6)
+def test_long_texts(predictor):
+    """As the export cuts them: what is beyond the model's length changes nothing."""
+    start = "team wins " * 40
+    answers = rows(predictor.predict([start, start + "robot " * 1000, "robot " + start]))
+    np.testing.assert_allclose(answers[1], answers[0], atol=1e-6)
+    assert np.abs(answers[2] - answers[0]).max() > 1e-3
+
+
+def test_windows(tmp_path):
+    """Exported with long_text="window", what is beyond the model's length counts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
+        version = export_for_serving(small_classifier(), small_pack(), tmp_path / "news", long_text="window")
+    start = "team wins " * 40
+    texts = [start, start + "robot " * 40, "news"]
+    answers = rows(Predictor(version).predict(texts))
+    assert np.abs(answers[1] - answers[0]).max() > 1e-3
+    for text, answer in zip(texts, answers, strict=True):
+        np.testing.assert_allclose(rows(Predictor(version).predict(text)), [answer], atol=1e-5)
+
+
+def test_nothing_is_traced_after_loading(version, monkeypatch):
+    """A trace would make a graph. Loading makes some, answers of whatever batch and length make none."""
+    graphs, make = [], tf.Graph.__init__
+    monkeypatch.setattr(tf.Graph, "__init__", lambda graph, *args, **kwargs: graphs.append(graph) or make(graph))
+    predictor = Predictor(version)
+    assert graphs, "this test would not see a graph"
+    graphs.clear()
+    for batch in (1, 2, 7, 33):
+        predictor.predict(["news " * length for length in range(batch)])
+    assert graphs == []
+
+
+def resident_bytes():
+    """Memory of this process, by Linux; 0 elsewhere."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+@pytest.mark.parametrize("seconds", [2, pytest.param(60, marks=pytest.mark.slow)])
+def test_threads(predictor, seconds, capsys):
+    """32 threads on one object: the serial answers, and no more memory than after the first round."""
+    texts = [f"we love {word} {'team ' * length}" for word in ("news", "robot", "cafe") for length in (0, 5, 12)]
+    requests = [texts[first : first + 1 + first % 4] for first in range(len(texts))]
+    expected = [predictor.predict(request) for request in requests]
+    expected_rows = [rows(answers) for answers in expected]
+
+    def ask(thread, until):
+        """Asks until then, returns how often."""
+        for count in itertools.count():
+            if time.monotonic() > until:
+                return count
+            position = (thread + count) % len(requests)
+            answers = predictor.predict(requests[position])
+            assert [answer.label for answer in answers] == [answer.label for answer in expected[position]]
+            np.testing.assert_allclose(rows(answers), expected_rows[position], atol=1e-6)
+
+    with ThreadPoolExecutor(32) as pool:
+
+        def ask_for(seconds):
+            return sum(pool.map(ask, range(32), [time.monotonic() + seconds] * 32))
+
+        ask_for(1)  # every thread has its own memory from here on
+        before = resident_bytes()
+        count = ask_for(seconds)
+        growth = resident_bytes() - before
+    with capsys.disabled():
+        print(f"\n{count} requests of 32 threads in {seconds} s, memory grew by {growth / 2**20:.1f} MB")
+    assert count >= 32 and growth < 16 * 2**20
 
 
 def test_newest_version(version, tmp_path):

@@ -5,7 +5,16 @@ Exit code 0 on success, 2 on wrong usage, 1 on failure, with one line on standar
 """
 
 # Each adds its commands.
-from keras_bert_kit.cli import classification, doctor, fill_mask, pretrain, pretraining, vocabulary, weights  # noqa: F401
+from keras_bert_kit.cli import (  # noqa: F401
+    check_export,
+    classification,
+    doctor,
+    fill_mask,
+    pretrain,
+    pretraining,
+    vocabulary,
+    weights,
+)
 from keras_bert_kit.cli.command import main
 
 __all__ = ["main"]

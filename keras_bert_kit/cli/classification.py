@@ -16,6 +16,9 @@ from keras_bert_kit.files import require_free
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.recipes import default_learning_rate, evaluate_classifier, finetune_classifier, packer_for
 from keras_bert_kit.serving import Predictor, export_for_serving
+from keras_bert_kit.serving.export import DEFAULT_SIGNATURES
+from keras_bert_kit.serving.server_files import curl_line
+from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
 from keras_bert_kit.training.strategy import describe, make_strategy
 
@@ -135,18 +138,42 @@ def evaluate(model, eval_path, max_length, label_column, text_columns):
 @command
 @click.argument("model")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder; the next version goes into it.")
+@click.option(
+    "--signature",
+    "signatures",
+    multiple=True,
+    default=DEFAULT_SIGNATURES,
+    show_default=True,
+    type=click.Choice(SIGNATURES),
+    help="What the server can be asked; may be given again.",
+)
+@click.option(
+    "--long-text", default="truncate", show_default=True, type=click.Choice(LONG_TEXTS), help="Texts too long."
+)
+@click.option("--embedding", default="mean", show_default=True, type=click.Choice(EMBEDDINGS), help="Of `embed`.")
+@click.option(
+    "--freeze/--no-freeze", default=None, help="Weights as constants of the graph. Default: if they are small."
+)
+@click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES), help="What is computed in.")
 @max_length_option
-def export(model, out, max_length):
+def export(model, out, max_length, dtype, signatures, **settings):
     """Export a fine-tuned model as a SavedModel that takes raw text, for TF Serving.
 
     \b
+    Beside the version lie settings for the server, for Docker and Kubernetes, and a README that says how to ask it.
     Example:
       keras-bert-kit export my_model --out saved_models/my_model
+      keras-bert-kit export my_model --out saved_models/my_model --signature embed --long-text window
     """
-    bert = load_pretrained(model)
+    bert = load_pretrained(model, dtype=dtype)
     pack = packer_for(bert, max_length)
-    version = export_for_serving(require_classifier(bert), pack, out)
-    return {"saved_model": str(version)}, f"exported to {version}"
+    signatures = tuple(dict.fromkeys(("serving_default", *signatures)))
+    source = Path(model).name if Path(model).exists() else model  # nobody's folders are shown to strangers
+    version = export_for_serving(
+        require_classifier(bert), pack, out, signatures=signatures, weights_source=source, **settings
+    )
+    line = curl_line(out.resolve().name)
+    return {"saved_model": str(version), "curl": line}, f"exported to {version}\nask a server: {line}"
 
 
 @command

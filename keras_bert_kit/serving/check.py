@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert_kit.errors import ExportError
 
@@ -16,51 +15,17 @@ TOLERANCE = 1e-4
 TOLERANCE_OF_HALF_PRECISION = 2e-2
 
 _TIMEOUT_SECONDS = 1800
-_FIXED_TEXTS = (
-    "",
-    "   ",
-    "\u200b",  # zero-width space
-    "Good news, isn't it?",
-    "Café Ökonomie naïve Åsa",
-    "株式会社 アリババ 한국어",
-    "السلام עברית हिन्दी 🙂",
-    "[CLS] [MASK] ##ing",
-    "a\x00b\tc\r\nd",
-    "1,234.5 % of $100",
-    "unbelievably" * 30,
-    "a long text " * 1000,
-)
 
 
-def check_texts(vocabulary):
-    """The texts of the check: empty, foreign, long ones; and words all through a vocabulary, to meet rows of the table.
-
-    Args:
-        vocabulary: list of str, the token of each id.
-
-    Returns:
-        list of str.
-    """
-    words = [token for token in vocabulary if not token.startswith(("##", "["))]
-    spread = words[:: max(1, len(words) // 80)]
-    return [*_FIXED_TEXTS, *(" ".join(spread[start : start + 16]) for start in range(0, len(spread), 16))]
-
-
-def trained_probabilities(model, pack, texts):
-    """Probabilities of the model as it was trained, float32 (texts, classes), computed on the CPU."""
-    with tf.device("CPU:0"):
-        return tf.nn.softmax(tf.cast(model(pack(texts), training=False), tf.float32)).numpy()
-
-
-def require_same_answers(saved_model, texts, expected, class_names, tolerance=TOLERANCE):
+def require_same_answers(saved_model, questions, class_names, tolerance=TOLERANCE):
     """Loads an exported model in a fresh process, in the two ways that TensorFlow has, and compares its answers.
 
     Args:
         saved_model: path of the SavedModel folder.
-        texts: list of str.
-        expected: float array (texts, classes), the probabilities of the trained model.
+        questions: list of `Question`: what is asked, and what the trained model says.
         class_names: sequence of str, in the order of the classes.
-        tolerance: float, largest difference of a probability.
+        tolerance: float, largest difference of a probability. Embeddings, which may be larger than 1, may differ by
+            this part of their largest number.
 
     Returns:
         float, the largest difference found.
@@ -68,26 +33,42 @@ def require_same_answers(saved_model, texts, expected, class_names, tolerance=TO
     Raises:
         ExportError: the model does not load, or answers something else.
     """
+    return largest_difference(fresh_answers(saved_model, questions)["answers"], questions, class_names, tolerance)
+
+
+def largest_difference(answers, questions, class_names, tolerance=TOLERANCE):
+    """Compares answers with what is expected; arguments, result and error as of `require_same_answers`.
+
+    Args:
+        answers: {name of a loader: [{output: rows}, …]}, in the order of the questions.
+    """
     largest = 0.0
-    for loader, outputs in fresh_answers(saved_model, texts).items():
-        probabilities = np.array(outputs["probabilities"], np.float32)
-        difference = np.abs(probabilities - expected).max() if probabilities.shape == expected.shape else np.inf
-        if not difference <= tolerance:
-            raise ExportError(
-                f"The exported model must give the probabilities of the trained one within {tolerance}. Received: a "
-                f"difference of {difference:.2g} in a fresh process ({loader}). Nothing was published."
-            )
-        if outputs["label"] != [class_names[row] for row in probabilities.argmax(axis=-1)]:
-            raise ExportError(f"The labels of the exported model must be those of its probabilities ({loader}).")
-        largest = max(largest, float(difference))
+    for loader, outputs_of_all in answers.items():
+        for question, outputs in zip(questions, outputs_of_all, strict=True):
+            place = f"{question.signature}, in a fresh process ({loader})"
+            for name, expected in question.expected.items():
+                if isinstance(expected, list):
+                    _require_strings(outputs[name], expected, f"{name} of {place}")
+                else:
+                    difference = _difference(outputs[name], expected)
+                    _require_close(difference, tolerance * max(1.0, np.abs(expected).max()), f"{name} of {place}")
+                    largest = max(largest, difference)
+            if "label" in outputs:
+                best = np.array(outputs["probabilities"], np.float32).argmax(axis=-1)
+                _require_strings(outputs["label"], [class_names[row] for row in best], f"label of {place}")
     return largest
 
 
-def fresh_answers(saved_model, texts):
+def fresh_answers(saved_model, questions, python=sys.executable):
     """Answers of an exported model in a process that has nothing but TensorFlow, on the CPU.
 
+    Args:
+        saved_model: path of the SavedModel folder.
+        questions: list of `Question`.
+        python: path of the Python that is started, which may have another TensorFlow.
+
     Returns:
-        dict from the name of a loader to {"label": list of str, "probabilities": rows, "logits": rows}.
+        {"tensorflow": version, "answers": {name of a loader: [{output: rows}, …]}}, strings as str.
 
     Raises:
         ExportError: the process failed; it holds the last lines that the process wrote.
@@ -96,10 +77,13 @@ def fresh_answers(saved_model, texts):
     folder = Path(saved_model).resolve()
     # A GPU may be full of the training model. An empty working directory: a file there might be called tensorflow.py.
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONIOENCODING": "utf-8"}
+    asked = [
+        (question.signature, {name: _to_json(rows) for name, rows in question.inputs.items()}) for question in questions
+    ]
     try:
         process = subprocess.run(
-            [sys.executable, "-c", script, str(folder)],
-            input=json.dumps(texts),
+            [python, "-c", script, str(folder)],
+            input=json.dumps(asked),
             capture_output=True,
             encoding="utf-8",
             cwd=folder,
@@ -107,9 +91,46 @@ def fresh_answers(saved_model, texts):
             timeout=_TIMEOUT_SECONDS,
             check=True,
         )
-        return json.loads(process.stdout.rpartition("\n")[2])  # a library may have printed before
-    except (subprocess.SubprocessError, ValueError) as error:
+        answers = json.loads(process.stdout.rpartition("\n")[2])  # a library may have printed before
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
         last_lines = "\n".join((getattr(error, "stderr", None) or str(error)).strip().splitlines()[-5:])
         raise ExportError(
             f"The exported model must load and answer in a process that has only TensorFlow. Received: {last_lines}"
         ) from error
+    return _as_text(answers)
+
+
+def _require_close(difference, tolerance, what):
+    if not difference <= tolerance:
+        raise ExportError(
+            f"The exported model must answer what the trained one does within {tolerance:.2g}. Received: a difference "
+            f"of {difference:.2g} in {what}."
+        )
+
+
+def _require_strings(received, expected, what):
+    if received != expected:
+        raise ExportError(
+            f"The exported model must answer the strings of the trained one. Received: {str(received)[:200]} instead "
+            f"of {str(expected)[:200]} as {what}."
+        )
+
+
+def _difference(received, expected):
+    """Largest difference of two arrays; infinite where they have different shapes."""
+    received = np.array(received, np.float32)
+    return float(np.abs(received - expected).max()) if received.shape == expected.shape else np.inf
+
+
+def _to_json(rows):
+    """See `bare_answers.py`: characters stand for bytes."""
+    return rows.tolist() if isinstance(rows, np.ndarray) else [row.decode("latin-1") for row in rows]
+
+
+def _as_text(answers):
+    """The strings in what the process wrote, as text again."""
+    if isinstance(answers, dict):
+        return {key: _as_text(value) for key, value in answers.items()}
+    if isinstance(answers, list):
+        return [_as_text(value) for value in answers]
+    return answers.encode("latin-1").decode() if isinstance(answers, str) else answers

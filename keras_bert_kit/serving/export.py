@@ -1,10 +1,12 @@
 """`export_for_serving`: a trained classifier as a SavedModel that takes raw text and needs nothing on the server.
 
     saved_models/ag_news/          the model's name, what TF Serving is pointed at
+        README.md, …               how to start a server, and how to ask it: server_files.py
         1/  2/  3/                 versions; the largest number is served
             saved_model.pb         the graph: tokenizer, encoder, head, class names
             variables/             the weights, where they are not constants of the graph
             assets.extra/kit.json  class names, checksums, ops: for `Predictor` and for people
+            assets.extra/tf_serving_warmup_requests    what a server runs first: warm_up.py
 
 The graph holds ops of core TensorFlow only, so that TF Serving, Triton, the C library and plain Python load it alike.
 """
@@ -23,9 +25,14 @@ from keras_bert_kit.files import folder_written_beside, require_writable, sha256
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.serving import check
 from keras_bert_kit.serving.ops import require_core_ops
+from keras_bert_kit.serving.questions import question_for
+from keras_bert_kit.serving.server_files import write_server_files
+from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES, Signatures, metadata_of
+from keras_bert_kit.serving.warm_up import write_warm_up
 from keras_bert_kit.text import BertPacker
 from keras_bert_kit.version import __version__
 
+DEFAULT_SIGNATURES = ("serving_default", "metadata")
 KIT_FILE = Path("assets.extra", "kit.json")  # TF Serving leaves assets.extra alone
 
 # Up to this size weights become constants of the graph, which lets a server's optimizer fuse LayerNorm as well. Loading
@@ -34,30 +41,56 @@ KIT_FILE = Path("assets.extra", "kit.json")  # TF Serving leaves assets.extra al
 LARGEST_CONSTANTS_BYTES = 256 * 2**20
 
 
-def export_for_serving(model, pack, path):
+LARGEST_GRAPH_BYTES = 2**31 - 2**26  # a message of protobuf, less what is not weights
+
+
+def export_for_serving(
+    model,
+    pack,
+    path,
+    *,
+    signatures=DEFAULT_SIGNATURES,
+    long_text="truncate",
+    max_windows=64,
+    embedding="mean",
+    freeze=None,
+    weights_source="",
+):
     """Writes a classifier, with its tokenizer, as the next version of a served model.
 
     The signature `serving_default` takes `text`, string (batch,), and returns
         `label`: string (batch,), the name of the most probable class;
         `probabilities`: float32 (batch, classes), each row sums to 1;
         `logits`: float32 (batch, classes).
-    A batch is padded to its longest text, whatever `pack` does in training; longer texts are cut where it cuts them.
+    A batch is padded to its longest text, whatever `pack` does in training. The other signatures are in signatures.py.
 
     The version is written beside its place, loaded in a fresh process that has only TensorFlow, compared there with
-    `model`, and only then renamed into its place. A server that watches the folder sees all of it or nothing; after an
-    error, or a kill at any moment, the versions are what they were.
+    `model`, every signature, and only then renamed into its place. A server that watches the folder sees all of it or
+    nothing; after an error, or a kill at any moment, the versions are what they were.
 
     Args:
-        model: `BertClassifier`, with its trained weights.
+        model: `BertClassifier`, with its trained weights. In half precision if it computes in it: load it with
+            `load_pretrained(folder, dtype="mixed_bfloat16")`.
         pack: `BertPacker` that the model was trained with.
         path: folder of the model, which holds its versions, for example "saved_models/ag_news". Made if absent.
+        signatures: sequence of str: "serving_default", which must be there, and "pairs", "token_ids", "embed",
+            "examples", "metadata".
+        long_text: what becomes of texts longer than the model. "truncate": cut where `pack` cuts them. "window":
+            windows over the text, each sharing half of its tokens with the next, and the average of their probabilities
+            (of their embeddings). Pairs are truncated in any case.
+        max_windows: int, windows of a text at most; what is behind them is left out. Limits what one request can cost.
+        embedding: what `embed` returns: "mean", the average of the last layer over all tokens, or "cls", its [CLS].
+        freeze: bool, whether weights become constants of the graph: faster answers, but loading takes a multiple of
+            their size in memory. None: if they are small (`LARGEST_CONSTANTS_BYTES`).
+        weights_source: str, where the weights come from; `metadata` says so.
 
     Returns:
         Path of the version written: `path`/1, or one more than the largest number there.
 
     Raises:
-        ExportError: model and pack do not fit together, the folder cannot be written to, the graph holds an op that
-            servers lack, or the exported model answers something else than `model`. Nothing is left behind.
+        ExportError: model and pack do not fit together, an argument is out of range, the folder cannot be written to,
+            the graph holds an op that servers lack, or the exported model answers something else than `model`. Nothing
+            is left behind.
 
     Example:
 
@@ -67,22 +100,30 @@ def export_for_serving(model, pack, path):
     """
     path = Path(path)
     _require_exportable(model, pack)
+    _require_settings(model, signatures, long_text, max_windows, embedding, freeze)
     _require_place(path)
-    texts = check.check_texts(pack.tokenizer.vocabulary)
-    expected = check.trained_probabilities(model, pack, texts)
-    if expected.shape[1] != len(model.class_names) or not np.isfinite(expected).all():
-        raise ExportError(
-            "A model must give one finite probability for each of its class names. Received: probabilities of shape "
-            f"{expected.shape}, {len(model.class_names)} names, {np.isnan(expected).sum()} NaN. Look at its training."
-        )
+    served = Signatures(
+        model,
+        BertPacker(pack.tokenizer, None, max_sequence_length=_longest(pack), truncation=pack.truncation),
+        _weights(model, _num_bytes(model) <= LARGEST_CONSTANTS_BYTES if freeze is None else freeze),
+        metadata_of(model, __version__, _vocabulary_sha256(pack), weights_source),
+        long_text,
+        max_windows,
+        embedding,
+    )
+    questions = {name: question_for(served, name) for name in signatures}
+    _require_answers(questions["serving_default"].expected["probabilities"], model.class_names)
     half_precision = model.compute_dtype != "float32"
     tolerance = check.TOLERANCE_OF_HALF_PRECISION if half_precision else check.TOLERANCE
     version = path / str(max(version_numbers(path), default=0) + 1)
     try:
         with _absent_folders_removed(path), folder_written_beside(version) as beside:
-            _write_saved_model(model, pack, beside)
-            _write_kit_file(model, pack, beside, ops=require_core_ops(beside))
-            check.require_same_answers(beside, texts, expected, model.class_names, tolerance)
+            _write_saved_model(served, signatures, beside)
+            ops = require_core_ops(beside)
+            write_warm_up(beside, path.resolve().name, signatures, _longest(pack), served.pack)
+            _write_kit_file(served, signatures, beside, ops)
+            check.require_same_answers(beside, list(questions.values()), model.class_names, tolerance)
+        write_server_files(path, signatures)
     except (OSError, tf.errors.OpError) as error:
         raise ExportError(
             f"The folder must be one that can be written to. Received: {str(path)!r}, {error}. Nothing was changed."
@@ -122,6 +163,33 @@ def _require_exportable(model, pack):
         raise ExportError("Model and packer do not fit together: " + "; ".join(faults) + ".")
 
 
+def _require_settings(model, signatures, long_text, max_windows, embedding, freeze):
+    """Checks the arguments that say what is exported; all faults in one message."""
+    faults = []
+    if isinstance(signatures, str) or "serving_default" not in signatures or not set(signatures) <= set(SIGNATURES):
+        faults.append(f"signatures must be of {SIGNATURES}, and serving_default among them. Received: {signatures!r}")
+    if long_text not in LONG_TEXTS:
+        faults.append(f"long_text must be one of {LONG_TEXTS}. Received: {long_text!r}")
+    if embedding not in EMBEDDINGS:
+        faults.append(f"embedding must be one of {EMBEDDINGS}. Received: {embedding!r}")
+    if not isinstance(max_windows, int) or max_windows < 1:
+        faults.append(f"max_windows must be an int of at least 1. Received: {max_windows!r}")
+    if freeze and _num_bytes(model) > LARGEST_GRAPH_BYTES:
+        faults.append(f"weights above {LARGEST_GRAPH_BYTES:,} bytes cannot be constants. Received: freeze=True")
+    if faults:
+        raise ExportError("; ".join(faults) + ".")
+
+
+def _require_answers(probabilities, class_names):
+    """Checks that the trained model itself gives numbers, one for each class."""
+    if probabilities.shape[1] != len(class_names) or not np.isfinite(probabilities).all():
+        raise ExportError(
+            "A model must give one finite probability for each of its class names. Received: probabilities of shape "
+            f"{probabilities.shape}, {len(class_names)} names, {np.isnan(probabilities).sum()} NaN. Look at its "
+            "training."
+        )
+
+
 def _require_place(path):
     """Checks, before any work, that versions can be written below `path` and loaded from there."""
     place = str(path.resolve())
@@ -156,51 +224,44 @@ def _longest(pack):
     return pack.sequence_length or pack.max_sequence_length
 
 
-def _write_saved_model(model, pack, folder):
+def _write_saved_model(served, signatures, folder):
     """Writes the graph from text to answers."""
-    to_longest = BertPacker(pack.tokenizer, None, max_sequence_length=_longest(pack), truncation=pack.truncation)
     module = tf.Module()
-    module.trainable, module.fixed = _weights(model)
-
-    def answer(text):
-        inputs = to_longest(text)
-        logits, _ = model.stateless_call(list(module.trainable), list(module.fixed), inputs, training=False)
-        logits = tf.cast(logits, tf.float32)  # (B, C)
-        label = tf.gather(tf.constant(model.class_names), tf.argmax(logits, axis=-1))
-        return {"label": label, "probabilities": tf.nn.softmax(logits), "logits": logits}
-
-    text = tf.TensorSpec([None], tf.string, name="text")
-    signature = tf.function(answer, input_signature=[text], autograph=False)
-    tf.saved_model.save(module, str(folder), signatures={"serving_default": signature})
+    module.weights = [copy for _, copy in served.weights]
+    tf.saved_model.save(module, str(folder), signatures=served.functions(signatures))
 
 
-def _weights(model):
-    """Copies of a model's trainable and other weights: constants, or variables where they are large."""
-    groups = model.trainable_variables, model.non_trainable_variables
-    make = tf.constant if _has_constants(model) else (lambda value: tf.Variable(value, trainable=False))
+def _weights(model, constants):
+    """Pairs of each variable of a model and a copy of it for the graph: a constant, or a variable."""
+    make = tf.constant if constants else (lambda value: tf.Variable(value, trainable=False))
     with tf.device("CPU:0"):
-        return [[make(variable.numpy()) for variable in group] for group in groups]
+        return [(variable, make(variable.numpy())) for variable in model.variables]
 
 
-def _has_constants(model):
-    """Whether the weights are small enough to become constants."""
-    num_bytes = sum(math.prod(weight.shape) * tf.as_dtype(weight.dtype).size for weight in model.variables)
-    return num_bytes <= LARGEST_CONSTANTS_BYTES
+def _num_bytes(model):
+    return sum(math.prod(weight.shape) * tf.as_dtype(weight.dtype).size for weight in model.variables)
 
 
-def _write_kit_file(model, pack, folder, ops):
+def _vocabulary_sha256(pack):
+    return hashlib.sha256("".join(f"{token}\n" for token in pack.tokenizer.vocabulary).encode()).hexdigest()
+
+
+def _write_kit_file(served, signatures, folder, ops):
     """Writes what the graph itself does not say."""
     written = sorted(path for path in folder.rglob("*") if path.is_file())
-    content = {
-        "kit_version": __version__,
+    constants = not any(isinstance(copy, tf.Variable) for _, copy in served.weights)
+    content = served.metadata_strings | {
         "tensorflow_version": tf.__version__,
-        "class_names": list(model.class_names),
-        "vocabulary_sha256": hashlib.sha256("".join(f"{t}\n" for t in pack.tokenizer.vocabulary).encode()).hexdigest(),
-        "max_sequence_length": _longest(pack),
-        "weights": "constants" if _has_constants(model) else "variables",
+        "max_sequence_length": _longest(served.pack),
+        "signatures": list(signatures),
+        "long_text": served.long_text,
+        "max_windows": served.max_windows,
+        "embedding": served.embedding,
+        "dtype": served.model.dtype_policy.name,
+        "weights": "constants" if constants else "variables",
         "ops": ops,
         "sha256": {path.relative_to(folder).as_posix(): sha256_of(path) for path in written},
     }
     path = folder / KIT_FILE
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

@@ -1,31 +1,15 @@
 """`Predictor`: an exported model in Python, loaded once."""
 
-import dataclasses
 import json
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.errors import ExportError
 from keras_bert_kit.files import sha256_of
 from keras_bert_kit.serving.export import KIT_FILE, version_numbers
+from keras_bert_kit.serving.predictions import answer_in_batches, prediction_of
 from keras_bert_kit.text.texts import as_texts
-
-
-@dataclasses.dataclass(frozen=True)
-class Prediction:
-    """The answer for one text.
-
-    Args:
-        label: str, name of the most probable class.
-        probability: float, its probability.
-        probabilities: dict from class name to probability, in the order of the classes; they sum to 1.
-    """
-
-    label: str
-    probability: float
-    probabilities: dict[str, float]
 
 
 class Predictor:
@@ -48,7 +32,7 @@ class Predictor:
     """
 
     def __init__(self, path):
-        self.version_folder = _version_folder(Path(path))
+        self.version_folder = newest_version(Path(path))
         self.class_names = _read_class_names(self.version_folder)
         self._model = tf.saved_model.load(str(self.version_folder))
         self._answer = self._model.signatures["serving_default"]
@@ -66,25 +50,15 @@ class Predictor:
         Raises:
             ValueError: something is not a string (None, NaN: its position is named), or the rank is above 1.
         """
-        texts = as_texts(texts).numpy()
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be 1 or more. Received: batch_size={batch_size}.")
-        shortest_first = sorted(range(len(texts)), key=lambda position: len(texts[position]))
-        predictions = [None] * len(texts)
-        for start in range(0, len(texts), batch_size):
-            positions = shortest_first[start : start + batch_size]
-            probabilities = self._answer(text=tf.constant(texts[positions]))["probabilities"].numpy()
-            for position, row in zip(positions, probabilities, strict=True):
-                predictions[position] = self._prediction(row)
-        return predictions
 
-    def _prediction(self, row):
-        best = int(np.argmax(row))
-        by_name = dict(zip(self.class_names, row.tolist(), strict=True))
-        return Prediction(self.class_names[best], by_name[self.class_names[best]], by_name)
+        def answer(batch):
+            rows = self._answer(text=tf.constant(batch))["probabilities"].numpy()
+            return [prediction_of(row, self.class_names) for row in rows]
+
+        return answer_in_batches(as_texts(texts).numpy(), answer, batch_size)
 
 
-def _version_folder(path):
+def newest_version(path):
     """The folder of a version: `path` itself, or the one with the largest number in it."""
     if (path / "saved_model.pb").is_file():
         return path

@@ -110,7 +110,7 @@ class BertPacker(keras.layers.Layer):
         batch_size = segments[0].shape[0]
         return {name: tf.ensure_shape(x, [batch_size, None]) for name, x in self._pack(spans).items()}
 
-    def windows(self, texts, stride=128, max_first_length=64):
+    def windows(self, texts, stride=128, max_first_length=64, max_windows=None):
         """Packs texts of any length, several windows each, instead of truncating them.
 
         Args:
@@ -118,6 +118,7 @@ class BertPacker(keras.layers.Layer):
                 first segment before it, as with a question about a long document.
             stride: int, tokens from the start of a window to the start of the next (`doc_stride` of `run_squad.py`).
             max_first_length: int, tokens that the first of two segments may keep (`max_query_length`).
+            max_windows: int, windows of a text at most; what is behind them is left out. None: all of it.
 
         Returns:
             Windows.
@@ -133,6 +134,9 @@ class BertPacker(keras.layers.Layer):
         *first, document = [span_of(self.tokenizer(segment)) for segment in texts]
         first = [span._replace(lengths=tf.minimum(span.lengths, max_first_length)) for span in first]
         taken = first[0].lengths if first else tf.zeros_like(document.lengths)
+        if max_windows is not None:
+            reached = room - taken + (max_windows - 1) * tf.minimum(room - taken, stride)  # by the last window
+            document = document._replace(lengths=tf.minimum(document.lengths, reached))
         window, rows, firsts = slide(document, room - taken, stride)
         first = [span._replace(starts=tf.gather(span.starts, rows), lengths=tf.gather(taken, rows)) for span in first]
         offsets = tf.gather(taken, rows) + 1 + len(first)

@@ -1,41 +1,77 @@
-/* Loads a SavedModel with TensorFlow's C library, as servers do, and answers one text: no Python, no other library.
-   Usage: run_saved_model FOLDER INPUT_OP OUTPUT_OP LABEL_INDEX PROBABILITIES_INDEX TEXT */
+/* Loads a SavedModel with TensorFlow's C library, as servers do, and runs it once: no Python, no other library.
+
+   Usage: run_saved_model FOLDER [input OP VALUE]... [output OP INDEX]...
+   VALUE is text=… for a batch of one string, or ids=1,2,3 for a batch of one row of int32.
+   Prints the elements of the outputs, one a line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tensorflow/c/c_api.h"
 #include "tensorflow/c/tf_tstring.h"
 
-static void require_ok(TF_Status* status) {
-  if (TF_GetCode(status) == TF_OK) return;
-  fprintf(stderr, "%s\n", TF_Message(status));
+enum { MOST = 8 };
+
+static void require(int good, const char* message) {
+  if (good) return;
+  fprintf(stderr, "%s\n", message);
   exit(1);
 }
 
+static TF_Output place(TF_Graph* graph, const char* name, int index) {
+  TF_Output output = {TF_GraphOperationByName(graph, name), index};
+  require(output.oper != NULL, name);
+  return output;
+}
+
+static TF_Tensor* tensor_of(const char* value) {
+  int64_t shape[] = {1, 0};
+  if (strncmp(value, "text=", 5) == 0) {
+    TF_Tensor* tensor = TF_AllocateTensor(TF_STRING, shape, 1, sizeof(TF_TString));
+    TF_StringInit(TF_TensorData(tensor));
+    TF_StringCopy(TF_TensorData(tensor), value + 5, strlen(value + 5));
+    return tensor;
+  }
+  require(strncmp(value, "ids=", 4) == 0, value);
+  for (const char* character = value + 3; *character; character++) shape[1] += *character == ',' || *character == '=';
+  TF_Tensor* tensor = TF_AllocateTensor(TF_INT32, shape, 2, shape[1] * sizeof(int32_t));
+  char* rest = (char*)value + 3;
+  for (int64_t i = 0; i < shape[1]; i++) ((int32_t*)TF_TensorData(tensor))[i] = (int32_t)strtol(rest + 1, &rest, 10);
+  return tensor;
+}
+
+static void print(const TF_Tensor* tensor) {
+  const TF_TString* strings = TF_TensorData(tensor);
+  const float* numbers = TF_TensorData(tensor);
+  for (int64_t i = 0; i < TF_TensorElementCount(tensor); i++) {
+    if (TF_TensorType(tensor) == TF_STRING)
+      printf("%.*s\n", (int)TF_StringGetSize(&strings[i]), TF_StringGetDataPointer(&strings[i]));
+    else
+      printf("%.9g\n", numbers[i]);
+  }
+}
+
 int main(int argc, char** argv) {
-  if (argc != 7) return 2;
+  require(argc >= 2 && argc % 3 == 2 && argc < 3 * MOST, "see the usage");
   const char* tags[] = {"serve"};
   TF_Status* status = TF_NewStatus();
   TF_Graph* graph = TF_NewGraph();
   TF_Session* session =
       TF_LoadSessionFromSavedModel(TF_NewSessionOptions(), NULL, argv[1], tags, 1, graph, NULL, status);
-  require_ok(status);
+  require(TF_GetCode(status) == TF_OK, TF_Message(status));
 
-  int64_t one_text[] = {1};
-  TF_Tensor* text = TF_AllocateTensor(TF_STRING, one_text, 1, sizeof(TF_TString));
-  TF_StringInit(TF_TensorData(text));
-  TF_StringCopy(TF_TensorData(text), argv[6], strlen(argv[6]));
-
-  TF_Output input = {TF_GraphOperationByName(graph, argv[2]), 0};
-  TF_Operation* answer = TF_GraphOperationByName(graph, argv[3]);
-  TF_Output outputs[] = {{answer, atoi(argv[4])}, {answer, atoi(argv[5])}};
-  TF_Tensor* results[2];
-  TF_SessionRun(session, NULL, &input, &text, 1, outputs, results, 2, NULL, 0, NULL, status);
-  require_ok(status);
-
-  const TF_TString* label = TF_TensorData(results[0]);
-  printf("%.*s\n", (int)TF_StringGetSize(label), TF_StringGetDataPointer(label));
-  const float* probabilities = TF_TensorData(results[1]);
-  for (int64_t i = 0; i < TF_Dim(results[1], 1); i++) printf("%.9g\n", probabilities[i]);
+  TF_Output inputs[MOST], outputs[MOST];
+  TF_Tensor *values[MOST], *results[MOST];
+  int num_inputs = 0, num_outputs = 0;
+  for (char** word = argv + 2; word < argv + argc; word += 3) {
+    if (strcmp(word[0], "input") == 0) {
+      inputs[num_inputs] = place(graph, word[1], 0);
+      values[num_inputs++] = tensor_of(word[2]);
+    } else {
+      outputs[num_outputs++] = place(graph, word[1], atoi(word[2]));
+    }
+  }
+  TF_SessionRun(session, NULL, inputs, values, num_inputs, outputs, results, num_outputs, NULL, 0, NULL, status);
+  require(TF_GetCode(status) == TF_OK, TF_Message(status));
+  for (int i = 0; i < num_outputs; i++) print(results[i]);
   return 0;
 }

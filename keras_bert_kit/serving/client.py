@@ -1,0 +1,166 @@
+"""`ServingClient`: the answers of a model that TF Serving serves, as `Predictor` gives them.
+
+texts ──► batches of similar length ──► REST or gRPC ──► checked ──► Predictions, in the order of the texts
+predictions.py                          rest.py, grpc_api.py         calls.py: failures, and asking again
+"""
+
+import json
+import re
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_kit.errors import ServingError
+from keras_bert_kit.serving.calls import Call, ask
+from keras_bert_kit.serving.grpc_api import GrpcTransport
+from keras_bert_kit.serving.predictions import answer_in_batches, prediction_of
+from keras_bert_kit.serving.rest import RestTransport
+from keras_bert_kit.text.texts import as_texts
+
+# TF Serving takes more; proxies before it often take 4 MB, gRPC's own default.
+LARGEST_REQUEST_BYTES = 2 << 20
+
+_TRANSPORTS = {"http": RestTransport, "https": RestTransport, "grpc": GrpcTransport, "grpcs": GrpcTransport}
+_ADDRESS = re.compile(r"(https?://[^/@\s?#]+(/[^@\s?#]*)?|grpcs?://[^/@\s?#]+:\d+/?)")
+_ANY = np.array([b""], object)  # TF Serving wants an input for every signature
+
+
+class ServingClient:
+    """Answers texts by a model that `export_for_serving` wrote and TF Serving serves.
+
+    After a failure that may pass (the server or the network is not there, or too slow: UNAVAILABLE, DEADLINE_EXCEEDED,
+    HTTP 502 to 504), it asks again, with longer and longer pauses, until `timeout` seconds have passed. May be used by
+    several threads at once. Closes its connection at the end of a `with` block.
+
+    Args:
+        address: str. "http://host:8501" or "https://host/prefix" for REST, which needs no other package;
+            "grpc://host:8500" or "grpcs://host:443" for gRPC, which needs `pip install 'keras_bert_kit[serving]'`.
+        model: str, the name the model is served by.
+        version: int. Default: the one that the server takes, which is the largest number it has.
+        timeout: float, seconds for one `predict` or `metadata`, all batches, attempts and pauses together.
+        retries: int, how often a request is sent again.
+
+    Raises:
+        ValueError: an argument is not of that form.
+        ImportError: gRPC's package is absent.
+
+    Example:
+
+    >>> client = ServingClient("http://localhost:8501", model="ag_news")
+    >>> client.predict(["Shares rise after the merger", "Home team wins"])[1].label
+    'Sports'
+    """
+
+    def __init__(self, address, model, version=None, timeout=60.0, retries=5):
+        if not _ADDRESS.fullmatch(str(address)):
+            # Not repeated: it may hold a password.
+            raise ValueError("address must be like http://host:8501 or grpc://host:8500. Received: something else.")
+        if not model or not isinstance(model, str) or set("/:") & set(model):
+            raise ValueError(f"model must be the name of a served model, without / and :. Received: model={model!r}.")
+        if not (version is None or (isinstance(version, int) and version >= 0)):
+            raise ValueError(f"version must be a number from 0, or None. Received: version={version!r}.")
+        if not timeout > 0 or retries < 0:
+            raise ValueError(
+                "timeout must be a positive number of seconds, retries 0 or more. "
+                f"Received: timeout={timeout}, retries={retries}."
+            )
+        self.model, self.version, self.timeout, self.retries = model, version, timeout, retries
+        self._transport = _TRANSPORTS[address.split(":")[0]](address.rstrip("/"))
+        self._class_names = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def close(self):
+        """Closes the connection."""
+        self._transport.close()
+
+    def predict(self, texts, batch_size=32):
+        """Answers texts, in their order.
+
+        Args:
+            texts: str (one text), list of str, NumPy array or tensor of strings of rank 1. Empty text is a text.
+            batch_size: int, texts in one request. A request is kept below 2 MB of text, as far as texts are.
+
+        Returns:
+            list of `Prediction`, one for each text; empty for an empty list.
+
+        Raises:
+            ValueError: something is not a string (None, NaN: its position is named), or the rank is above 1.
+            ServingError: the server cannot be reached, does not have the model, or answers something else than one
+                finite row for each text.
+        """
+        texts, deadline = as_texts(texts).numpy(), time.monotonic() + self.timeout
+
+        def answer(batch):
+            labels, probabilities = _rows(self._ask("serving_default", {"text": batch}, deadline), len(batch))
+            class_names = self._class_names
+            if class_names is None or not _fit(labels, probabilities, class_names):
+                # The first answer, or the server has meanwhile loaded a version with other classes.
+                class_names = self._class_names = self._metadata(deadline)["class_names"]
+                if not _fit(labels, probabilities, class_names):
+                    raise _unusable(f"labels {labels[:3]} for probabilities of the classes {class_names}")
+            return [prediction_of(row, class_names) for row in probabilities]
+
+        return answer_in_batches(texts, answer, batch_size, LARGEST_REQUEST_BYTES)
+
+    def metadata(self):
+        """What the served model says of itself.
+
+        Returns:
+            dict: `kit_version` str, `config` dict, `vocabulary_sha256` str, `class_names` tuple of str,
+            `weights_source` str.
+
+        Raises:
+            ServingError: as `predict`; or the model has no such signature.
+        """
+        return self._metadata(time.monotonic() + self.timeout)
+
+    def _metadata(self, deadline):
+        outputs = self._ask("metadata", {"request": _ANY}, deadline)
+        try:
+            texts = {
+                name: [tf.compat.as_str(text) for text in np.ravel(value).tolist()] for name, value in outputs.items()
+            }
+            single = {name: texts[name][0] for name in ("kit_version", "vocabulary_sha256", "weights_source")}
+            return {**single, "config": json.loads(texts["config"][0]), "class_names": tuple(texts["class_names"])}
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise _unusable(f"{str(outputs)[:200]} of the signature 'metadata'") from error
+
+    def _ask(self, signature, inputs, deadline):
+        call = Call(self.model, self.version, signature, inputs)
+        return ask(self._transport, call, deadline, self.retries)
+
+
+def _rows(outputs, number):
+    """Labels, list of str, and probabilities, float32 (number, classes), if that is what a server sent."""
+    try:
+        labels = [tf.compat.as_str(label) for label in outputs["label"]]
+        probabilities = np.array(outputs["probabilities"], np.float32)
+    except (LookupError, TypeError, ValueError) as error:
+        raise _unusable(f"{str(outputs)[:200]}") from error
+    if probabilities.ndim != 2 or not len(labels) == len(probabilities) == number:
+        shape = f"{len(labels)} labels and probabilities of shape {probabilities.shape}"
+        raise _unusable(f"{shape} for {number} texts")
+    if not np.isfinite(probabilities).all():
+        raise _unusable(f"{np.size(probabilities) - np.isfinite(probabilities).sum()} probabilities that are NaN")
+    return labels, probabilities
+
+
+def _fit(labels, probabilities, class_names):
+    """Whether each label is that of a largest probability of its row. Equally large ones may be in another order."""
+    if probabilities.shape[1] != len(class_names) or not set(labels) <= set(class_names):
+        return False
+    of_labels = [row[class_names.index(label)] for row, label in zip(probabilities, labels, strict=True)]
+    return bool(np.all(np.array(of_labels) >= probabilities.max(axis=1) - 1e-6))
+
+
+def _unusable(received):
+    return ServingError(
+        f"A served model must answer each text with one of its labels and finite probabilities. Received: {received}. "
+        "Serve a model that export_for_serving of this version of the kit wrote."
+    )
