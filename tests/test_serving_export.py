@@ -303,7 +303,7 @@ def test_next_version(trained, tmp_path, unchecked):
     ids=["other", "too few", "nan", "label"],
 )
 def test_a_failed_check_leaves_nothing(trained, tmp_path, monkeypatch, spoil, message):
-    def spoiled(folder, questions, python):
+    def spoiled(folder, questions):
         (question,) = questions
         probabilities = question.expected["probabilities"]
         labels = [CLASS_NAMES[row] for row in probabilities.argmax(-1)]

@@ -117,3 +117,12 @@ def test_short_models(tmp_path, monkeypatch, sequence_length):
     version = export_for_serving(model, pack, tmp_path / "model", signatures=["serving_default"], long_text="window")
     answers = tf.saved_model.load(str(version)).signatures["serving_default"](text=tf.constant(TEXTS))
     assert np.isfinite(answers["probabilities"]).all()
+
+
+def test_half_precision_with_weights_as_variables(tmp_path):
+    """The fresh process compares them too."""
+    model, pack = small_classifier(dtype="mixed_bfloat16"), small_pack(sequence_length=16)
+    names = ["serving_default", "embed"]
+    version = export_for_serving(model, pack, tmp_path / "m", signatures=names, long_text="window", freeze=False)
+    answers = tf.saved_model.load(str(version)).signatures["serving_default"](text=tf.constant([LONG]))
+    assert answers["probabilities"].dtype == tf.float32 and np.isfinite(answers["logits"]).all()
