@@ -14,6 +14,7 @@ from keras_bert_kit.text import BertPacker, BertTokenizer
 from keras_bert_kit.text import faster, learn_vocabulary, text_statistics, write_vocabulary
 from keras_bert_kit.data import Examples, class_names_of, read_examples, read_sample
 from keras_bert_kit.data import ShuffledBatches, classification_batches, classification_dataset
+from keras_bert_kit.data import PretrainingBatches, PretrainingSettings, write_pretraining_data
 from keras_bert_kit.layers import scaled_dot_product_attention
 from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, MultiHeadSelfAttention
 from keras_bert_kit.layers import MaskedLMHead, NextSentenceHead, Pooler
@@ -25,7 +26,7 @@ from keras_bert_kit.pretrained import load_preprocessor, load_pretrained, save_p
 from keras_bert_kit.training import AdamW, Lamb, WarmUpAndDecay, create_optimizer, steps_of
 from keras_bert_kit.training import CrossEntropy, Evaluator, History, PretrainingLoss, Trainer
 from keras_bert_kit.training import describe_variables, make_strategy
-from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier
+from keras_bert_kit.recipes import evaluate_classifier, finetune_classifier, new_pretrainer, pretrain_bert
 from keras_bert_kit.serving import Predictor, export_for_serving
 from keras_bert_kit.fill_mask import fill_mask
 from keras_bert_kit.plots import plot_attention, plot_training

@@ -7,6 +7,8 @@ import numpy as np
 
 from keras_bert_kit.errors import KitError
 
+_COLORS = ("tab:blue", "tab:orange", "tab:green")
+
 
 def has_matplotlib():
     """Says whether the extra for pictures is installed."""
@@ -66,7 +68,7 @@ def plot_attention(scores, tokens, path, *, title=None):
 
 
 def plot_training(records, path, *, title=None):
-    """Saves the curves of a run as PNG: loss and learning rate by step, and the evaluations.
+    """Saves the curves of a run as PNG: loss, accuracies and learning rate by step, and the evaluations.
 
     Args:
         records: list of dictionaries, `History.records`, or the lines of a `log.jsonl`.
@@ -86,29 +88,36 @@ def plot_training(records, path, *, title=None):
     evaluations = [record for record in records if "validation" in record]
     if not steps:
         raise ValueError(f"records must hold at least one step. Received: {len(records)} records.")
-    figure = Figure(figsize=(8.0, 6.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     numbers = [record["step"] for record in steps]
-    losses = np.array([record["loss"] for record in steps])
-    upper.plot(numbers, losses, color="tab:blue", alpha=0.3, linewidth=0.8, label="loss of a step")
-    upper.plot(numbers, _smoothed(losses), color="tab:blue", label="loss, running mean")
     at = [record["step"] for record in evaluations]
-    held_out = [record["validation"]["loss"] for record in evaluations]
-    if evaluations:
-        upper.plot(at, held_out, "o-", color="tab:red", label="loss, held out")
-    upper.set_ylabel("loss in nats")
-    upper.set_ylim(bottom=0.0)
-    upper.legend(loc="upper right")
-    upper.set_title(title or "Training")
-    if evaluations and "accuracy" in evaluations[0]["validation"]:
-        for record, place in zip(evaluations, zip(at, held_out, strict=True), strict=True):
-            text = f"accuracy {record['validation']['accuracy']:.4f}"
-            upper.annotate(text, place, (0, 10), textcoords="offset points", ha="right")
-    lower.plot(numbers, [record["learning_rate"] for record in steps], color="tab:green")
-    lower.set_ylabel("learning rate")
-    lower.set_xlabel("step (one update of the weights)")
-    figure.savefig(path, dpi=150)
+    figure = Figure(figsize=(10.0, 8.0), layout="constrained")
+    kinds = {"loss in nats": ["loss"], "accuracy": [name for name in steps[0] if name.endswith("accuracy")]}
+    kinds = {kind: names for kind, names in kinds.items() if names}
+    *panels, rates = figure.subplots(len(kinds) + 1, 1, sharex=True, height_ratios=[3] * len(kinds) + [1])
+    for axes, (kind, names) in zip(panels, kinds.items(), strict=True):
+        for name, color in zip(names, _COLORS, strict=False):
+            values = np.array([record[name] for record in steps])
+            axes.plot(numbers, values, color=color, alpha=0.25, linewidth=0.8)
+            axes.plot(numbers, _smoothed(values), color=color, label=f"{_readable(name)}, running mean")
+            if evaluations:
+                held_out = [record["validation"][name] for record in evaluations]
+                axes.plot(at, held_out, "o--", color=color, label=f"{_readable(name)}, held out")
+                text = f"{held_out[-1]:.4f}"
+                axes.annotate(text, (at[-1], held_out[-1]), (-4, 8), textcoords="offset points", ha="right")
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        axes.set_ylabel(kind)
+        axes.set_ylim(0.0, 1.0 if kind == "accuracy" else None)
+    panels[0].set_title(title or "Training")
+    rates.plot(numbers, [record["learning_rate"] for record in steps], color="tab:gray")
+    rates.set_ylabel("learning rate")
+    rates.set_xlabel("step (one update of the weights)")
+    figure.savefig(path, dpi=100)
     return Path(path)
+
+
+def _readable(name):
+    """How a metric is called in a legend."""
+    return name.replace("_", " ").replace("mlm", "MLM").replace("nsp", "NSP")
 
 
 def _smoothed(values):

@@ -30,10 +30,12 @@ def test_without_matplotlib_the_message_says_how_to_get_it(monkeypatch):
         plots.require_matplotlib()
 
 
-def test_the_curves_of_a_run(tmp_path):
+@pytest.mark.parametrize("names", [(), ("accuracy",), ("mlm_accuracy", "nsp_accuracy")])
+def test_the_curves_of_a_run(tmp_path, names):
     pytest.importorskip("matplotlib")
-    records = [{"step": step, "loss": 1.4 / step, "learning_rate": 1e-4} for step in range(1, 41)]
-    records.insert(20, {"step": 20, "validation": {"loss": 0.3, "accuracy": 0.9}})
+    accuracies = dict.fromkeys(names, 0.5)
+    records = [{"step": step, "loss": 1.4 / step, "learning_rate": 1e-4} | accuracies for step in range(1, 41)]
+    records.insert(20, {"step": 20, "validation": {"loss": 0.3} | accuracies})
     path = plots.plot_training(records, tmp_path / "training.png", title="A run")
     assert path.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="at least one step. Received: 0 records"):
