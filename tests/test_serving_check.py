@@ -72,6 +72,11 @@ def test_check_export(folder, run):
     assert 0 < found["difference_to_model"] < 1e-5
 
 
+def test_help(run):
+    code, out, _ = run("check-export", "--help")
+    assert code == 0 and "Example:" in out and "--python" in out
+
+
 def test_for_people(folder, run, monkeypatch):
     monkeypatch.setattr(check, "fresh_answers", lambda *args: {"tensorflow": "2.99", "answers": {}})
     code, out, _ = run("check-export", folder / "served" / "2")

@@ -18,7 +18,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert_kit.errors import ExportError
 from keras_bert_kit.models import BertClassifier, BertQuestionAnswering, BertTokenClassifier
-from keras_bert_kit.serving import check, export, export_for_serving
+from keras_bert_kit.serving import check, export, export_for_serving, requirements
 from keras_bert_kit.serving.questions import example_of, question_for
 from keras_bert_kit.serving.signatures import SIGNATURES, Signatures
 from keras_bert_kit.text import BertPacker, BertTokenizer
@@ -303,7 +303,7 @@ def test_next_version(trained, tmp_path, unchecked):
     ids=["other", "too few", "nan", "label"],
 )
 def test_a_failed_check_leaves_nothing(trained, tmp_path, monkeypatch, spoil, message):
-    def spoiled(folder, questions, python):
+    def spoiled(folder, questions):
         (question,) = questions
         probabilities = question.expected["probabilities"]
         labels = [CLASS_NAMES[row] for row in probabilities.argmax(-1)]
@@ -358,6 +358,12 @@ def test_settings_out_of_range(trained, tmp_path, settings, message):
     with pytest.raises(ExportError, match=message):
         export_for_serving(*trained, tmp_path / "model", **settings)
     assert content_of(tmp_path) == []
+
+
+def test_constants_have_a_limit(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(requirements, "LARGEST_GRAPH_BYTES", 1000)
+    with pytest.raises(ExportError, match="weights above 1,000 bytes cannot be constants"):
+        export_for_serving(*trained, tmp_path / "model", freeze=True)
 
 
 def test_a_process_that_fails(tmp_path):

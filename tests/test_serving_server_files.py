@@ -8,7 +8,8 @@ import shlex
 import pytest
 from serving_models import small_classifier, small_pack
 
-from keras_bert_kit.serving import check, export_for_serving
+from keras_bert_kit.errors import ExportError
+from keras_bert_kit.serving import check, export, export_for_serving
 from keras_bert_kit.serving.server_files import IMAGE, write_server_files
 from keras_bert_kit.serving.signatures import SIGNATURES
 
@@ -76,3 +77,16 @@ def test_what_people_changed_stays(tmp_path, monkeypatch):
     export_for_serving(model, pack, path, signatures=["serving_default", "embed"])
     assert [name for name in FILES if read(path, name) != "changed"] == ["README.md"]
     assert "`embed`" in read(path, "README.md")
+
+
+def test_no_room_for_them(tmp_path, monkeypatch):
+    """The version is published by then, and the error says so."""
+    monkeypatch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
+
+    def full(path, signatures):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(export, "write_server_files", full)
+    with pytest.raises(ExportError, match="1 is published; README.md or settings .* No space left on device"):
+        export_for_serving(small_classifier(), small_pack(), tmp_path / "news", signatures=["serving_default"])
+    assert (tmp_path / "news" / "1" / "saved_model.pb").is_file()

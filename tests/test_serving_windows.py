@@ -117,3 +117,25 @@ def test_short_models(tmp_path, monkeypatch, sequence_length):
     version = export_for_serving(model, pack, tmp_path / "model", signatures=["serving_default"], long_text="window")
     answers = tf.saved_model.load(str(version)).signatures["serving_default"](text=tf.constant(TEXTS))
     assert np.isfinite(answers["probabilities"]).all()
+
+
+def test_half_precision_with_weights_as_variables(tmp_path):
+    """The fresh process compares them too."""
+    model, pack = small_classifier(dtype="mixed_bfloat16"), small_pack(sequence_length=16)
+    names = ["serving_default", "embed"]
+    version = export_for_serving(model, pack, tmp_path / "m", signatures=names, long_text="window", freeze=False)
+    answers = tf.saved_model.load(str(version)).signatures["serving_default"](text=tf.constant([LONG]))
+    assert answers["probabilities"].dtype == tf.float32 and np.isfinite(answers["logits"]).all()
+
+
+def test_most_windows_of_pairs():
+    """The first windows of each text, as they are without a limit."""
+    pack = BertPacker(small_pack().tokenizer, 9)
+    pairs = (["we", "we love the news", ""], [LONG, "robot", LONG])
+    every, most = pack.windows(pairs, 3, 2), pack.windows(pairs, 3, 2, max_windows=4)
+    rows = every.rows.numpy()
+    number = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    for name, expected in every.inputs.items():
+        np.testing.assert_array_equal(most.inputs[name], expected.numpy()[number < 4])
+    np.testing.assert_array_equal(most.rows, rows[number < 4])
+    assert np.bincount(most.rows).tolist() == [4, 1, 4]

@@ -1,6 +1,7 @@
 """From a trained classifier to answers on a server: export, check, predict.
 
 export.py         export_for_serving: a SavedModel from raw text to labels, written safely
+requirements.py   what has to hold before that starts
 signatures.py     what a server can be asked, and how the graph answers
 windows.py        documents longer than the model, inside the graph
 ops.py            which TensorFlow ops it may hold

@@ -14,20 +14,25 @@ The graph holds ops of core TensorFlow only, so that TF Serving, Triton, the C l
 import contextlib
 import hashlib
 import json
-import math
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.errors import ExportError
-from keras_bert_kit.files import folder_written_beside, require_writable, sha256_of
-from keras_bert_kit.models import BertClassifier
+from keras_bert_kit.files import folder_written_beside, sha256_of
 from keras_bert_kit.serving import check
 from keras_bert_kit.serving.ops import require_core_ops
 from keras_bert_kit.serving.questions import question_for
+from keras_bert_kit.serving.requirements import (
+    longest,
+    num_bytes,
+    require_answers,
+    require_exportable,
+    require_place,
+    require_settings,
+)
 from keras_bert_kit.serving.server_files import write_server_files
-from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES, Signatures, metadata_of
+from keras_bert_kit.serving.signatures import Signatures, metadata_of
 from keras_bert_kit.serving.warm_up import write_warm_up
 from keras_bert_kit.text import BertPacker
 from keras_bert_kit.version import __version__
@@ -39,9 +44,6 @@ KIT_FILE = Path("assets.extra", "kit.json")  # TF Serving leaves assets.extra al
 # them takes a multiple of their size in memory (BERT-base: 6.6 GB where variables took 1.1 GB, measured by the resident
 # size of a process that loads one), and above 2 GB a graph with constants cannot be written at all.
 LARGEST_CONSTANTS_BYTES = 256 * 2**20
-
-
-LARGEST_GRAPH_BYTES = 2**31 - 2**26  # a message of protobuf, less what is not weights
 
 
 def export_for_serving(
@@ -99,20 +101,20 @@ def export_for_serving(
     'Business'
     """
     path = Path(path)
-    _require_exportable(model, pack)
-    _require_settings(model, signatures, long_text, max_windows, embedding, freeze)
-    _require_place(path)
+    require_exportable(model, pack)
+    require_settings(model, signatures, long_text, max_windows, embedding, freeze)
+    require_place(path)
     served = Signatures(
         model,
-        BertPacker(pack.tokenizer, None, max_sequence_length=_longest(pack), truncation=pack.truncation),
-        _weights(model, _num_bytes(model) <= LARGEST_CONSTANTS_BYTES if freeze is None else freeze),
+        BertPacker(pack.tokenizer, None, max_sequence_length=longest(pack), truncation=pack.truncation),
+        _weights(model, num_bytes(model) <= LARGEST_CONSTANTS_BYTES if freeze is None else freeze),
         metadata_of(model, __version__, _vocabulary_sha256(pack), weights_source),
         long_text,
         max_windows,
         embedding,
     )
     questions = {name: question_for(served, name) for name in signatures}
-    _require_answers(questions["serving_default"].expected["probabilities"], model.class_names)
+    require_answers(questions["serving_default"].expected["probabilities"], model.class_names)
     half_precision = model.compute_dtype != "float32"
     tolerance = check.TOLERANCE_OF_HALF_PRECISION if half_precision else check.TOLERANCE
     version = path / str(max(version_numbers(path), default=0) + 1)
@@ -120,14 +122,17 @@ def export_for_serving(
         with _absent_folders_removed(path), folder_written_beside(version) as beside:
             _write_saved_model(served, signatures, beside)
             ops = require_core_ops(beside)
-            write_warm_up(beside, path.resolve().name, signatures, _longest(pack), served.pack)
+            write_warm_up(beside, path.resolve().name, signatures, longest(pack), served.pack)
             _write_kit_file(served, signatures, beside, ops)
             check.require_same_answers(beside, list(questions.values()), model.class_names, tolerance)
-        write_server_files(path, signatures)
     except (OSError, tf.errors.OpError) as error:
         raise ExportError(
             f"The folder must be one that can be written to. Received: {str(path)!r}, {error}. Nothing was changed."
         ) from error
+    try:
+        write_server_files(path, signatures)
+    except OSError as error:
+        raise ExportError(f"{version} is published; README.md or settings beside it are not: {error}.") from error
     return version
 
 
@@ -136,74 +141,6 @@ def version_numbers(path):
     path = Path(path)
     names = [child.name for child in path.iterdir()] if path.is_dir() else []
     return [int(name) for name in names if name.isascii() and name.isdigit()]
-
-
-def _require_exportable(model, pack):
-    """Checks that a model and a packer fit together; all faults in one message."""
-    names = getattr(model, "class_names", None)
-    if not isinstance(model, BertClassifier) or not all(isinstance(name, str) for name in names):
-        raise ExportError(
-            "A served model must be a BertClassifier, with strings for class_names. "
-            f"Received: a {type(model).__name__} with class_names={names!r}. Keep other models with save_pretrained."
-        )
-    if not isinstance(pack, BertPacker):
-        raise ExportError(f"pack must be the BertPacker of the training. Received: a {type(pack).__name__}.")
-    config, faults = model.encoder.config, []
-    if pack.tokenizer.vocab_size > config.vocab_size:
-        faults.append(
-            f"the word table must have a row for each token of the vocabulary. Received: "
-            f"{pack.tokenizer.vocab_size} tokens, {config.vocab_size} rows. Use the vocabulary the model came with"
-        )
-    if _longest(pack) > config.max_position_embeddings:
-        faults.append(
-            f"sequences must not be longer than the position table. Received: {_longest(pack)} tokens, "
-            f"{config.max_position_embeddings} rows. Shorten max_sequence_length of the packer"
-        )
-    if faults:
-        raise ExportError("Model and packer do not fit together: " + "; ".join(faults) + ".")
-
-
-def _require_settings(model, signatures, long_text, max_windows, embedding, freeze):
-    """Checks the arguments that say what is exported; all faults in one message."""
-    faults = []
-    if isinstance(signatures, str) or "serving_default" not in signatures or not set(signatures) <= set(SIGNATURES):
-        faults.append(f"signatures must be of {SIGNATURES}, and serving_default among them. Received: {signatures!r}")
-    if long_text not in LONG_TEXTS:
-        faults.append(f"long_text must be one of {LONG_TEXTS}. Received: {long_text!r}")
-    if embedding not in EMBEDDINGS:
-        faults.append(f"embedding must be one of {EMBEDDINGS}. Received: {embedding!r}")
-    if not isinstance(max_windows, int) or max_windows < 1:
-        faults.append(f"max_windows must be an int of at least 1. Received: {max_windows!r}")
-    if freeze and _num_bytes(model) > LARGEST_GRAPH_BYTES:
-        faults.append(f"weights above {LARGEST_GRAPH_BYTES:,} bytes cannot be constants. Received: freeze=True")
-    if faults:
-        raise ExportError("; ".join(faults) + ".")
-
-
-def _require_answers(probabilities, class_names):
-    """Checks that the trained model itself gives numbers, one for each class."""
-    if probabilities.shape[1] != len(class_names) or not np.isfinite(probabilities).all():
-        raise ExportError(
-            "A model must give one finite probability for each of its class names. Received: probabilities of shape "
-            f"{probabilities.shape}, {len(class_names)} names, {np.isnan(probabilities).sum()} NaN. Look at its "
-            "training."
-        )
-
-
-def _require_place(path):
-    """Checks, before any work, that versions can be written below `path` and loaded from there."""
-    place = str(path.resolve())
-    if ":/" in str(path) or set("*?[") & set(place):
-        raise ExportError(
-            "The folder must be a local one without the signs * ? [ in its path, which TensorFlow takes for patterns. "
-            f"Received: {str(path)!r}."
-        )
-    if (path / "saved_model.pb").exists():
-        raise ExportError(f"The folder must be that of the model, not of a version. Received: {str(path)!r}.")
-    try:
-        require_writable(path)
-    except OSError as error:
-        raise ExportError(str(error)) from None
 
 
 @contextlib.contextmanager
@@ -217,11 +154,6 @@ def _absent_folders_removed(path):
             with contextlib.suppress(OSError):  # not made, or no longer empty
                 folder.rmdir()
         raise
-
-
-def _longest(pack):
-    """Tokens at which a packer cuts a text."""
-    return pack.sequence_length or pack.max_sequence_length
 
 
 def _write_saved_model(served, signatures, folder):
@@ -238,10 +170,6 @@ def _weights(model, constants):
         return [(variable, make(variable.numpy())) for variable in model.variables]
 
 
-def _num_bytes(model):
-    return sum(math.prod(weight.shape) * tf.as_dtype(weight.dtype).size for weight in model.variables)
-
-
 def _vocabulary_sha256(pack):
     return hashlib.sha256("".join(f"{token}\n" for token in pack.tokenizer.vocabulary).encode()).hexdigest()
 
@@ -252,7 +180,7 @@ def _write_kit_file(served, signatures, folder, ops):
     constants = not any(isinstance(copy, tf.Variable) for _, copy in served.weights)
     content = served.metadata_strings | {
         "tensorflow_version": tf.__version__,
-        "max_sequence_length": _longest(served.pack),
+        "max_sequence_length": longest(served.pack),
         "signatures": list(signatures),
         "long_text": served.long_text,
         "max_windows": served.max_windows,

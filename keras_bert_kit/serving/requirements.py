@@ -1,0 +1,92 @@
+"""What has to hold before an export starts: checked at once, each fault with what to do about it."""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert_kit.errors import ExportError
+from keras_bert_kit.files import require_writable
+from keras_bert_kit.models import BertClassifier
+from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES
+from keras_bert_kit.text import BertPacker
+
+LARGEST_GRAPH_BYTES = 2**31 - 2**26  # a message of protobuf, less what is not weights
+
+
+def require_exportable(model, pack):
+    """Checks that a model and a packer fit together; all faults in one message."""
+    names = getattr(model, "class_names", None)
+    if not isinstance(model, BertClassifier) or not all(isinstance(name, str) for name in names):
+        raise ExportError(
+            "A served model must be a BertClassifier, with strings for class_names. "
+            f"Received: a {type(model).__name__} with class_names={names!r}. Keep other models with save_pretrained."
+        )
+    if not isinstance(pack, BertPacker):
+        raise ExportError(f"pack must be the BertPacker of the training. Received: a {type(pack).__name__}.")
+    config, faults = model.encoder.config, []
+    if pack.tokenizer.vocab_size > config.vocab_size:
+        faults.append(
+            f"the word table must have a row for each token of the vocabulary. Received: "
+            f"{pack.tokenizer.vocab_size} tokens, {config.vocab_size} rows. Use the vocabulary the model came with"
+        )
+    if longest(pack) > config.max_position_embeddings:
+        faults.append(
+            f"sequences must not be longer than the position table. Received: {longest(pack)} tokens, "
+            f"{config.max_position_embeddings} rows. Shorten max_sequence_length of the packer"
+        )
+    if faults:
+        raise ExportError("Model and packer do not fit together: " + "; ".join(faults) + ".")
+
+
+def require_settings(model, signatures, long_text, max_windows, embedding, freeze):
+    """Checks the arguments that say what is exported; all faults in one message."""
+    faults = []
+    if isinstance(signatures, str) or "serving_default" not in signatures or not set(signatures) <= set(SIGNATURES):
+        faults.append(f"signatures must be of {SIGNATURES}, and serving_default among them. Received: {signatures!r}")
+    if long_text not in LONG_TEXTS:
+        faults.append(f"long_text must be one of {LONG_TEXTS}. Received: {long_text!r}")
+    if embedding not in EMBEDDINGS:
+        faults.append(f"embedding must be one of {EMBEDDINGS}. Received: {embedding!r}")
+    if not isinstance(max_windows, int) or max_windows < 1:
+        faults.append(f"max_windows must be an int of at least 1. Received: {max_windows!r}")
+    if freeze and num_bytes(model) > LARGEST_GRAPH_BYTES:
+        faults.append(f"weights above {LARGEST_GRAPH_BYTES:,} bytes cannot be constants. Received: freeze=True")
+    if faults:
+        raise ExportError("; ".join(faults) + ".")
+
+
+def require_answers(probabilities, class_names):
+    """Checks that the trained model itself gives numbers, one for each class."""
+    if probabilities.shape[1] != len(class_names) or not np.isfinite(probabilities).all():
+        raise ExportError(
+            "A model must give one finite probability for each of its class names. Received: probabilities of shape "
+            f"{probabilities.shape}, {len(class_names)} names, {np.isnan(probabilities).sum()} NaN. Look at its "
+            "training."
+        )
+
+
+def require_place(path):
+    """Checks, before any work, that versions can be written below `path` and loaded from there."""
+    place = str(path.resolve())
+    if ":/" in str(path) or set("*?[") & set(place):
+        raise ExportError(
+            "The folder must be a local one without the signs * ? [ in its path, which TensorFlow takes for patterns. "
+            f"Received: {str(path)!r}."
+        )
+    if (path / "saved_model.pb").exists():
+        raise ExportError(f"The folder must be that of the model, not of a version. Received: {str(path)!r}.")
+    try:
+        require_writable(path)
+    except OSError as error:
+        raise ExportError(str(error)) from None
+
+
+def longest(pack):
+    """Tokens at which a packer cuts a text."""
+    return pack.sequence_length or pack.max_sequence_length
+
+
+def num_bytes(model):
+    """Bytes of all weights."""
+    return sum(math.prod(weight.shape) * tf.as_dtype(weight.dtype).size for weight in model.variables)
