@@ -16,7 +16,6 @@ from keras_bert_kit.files import require_free
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.recipes import default_learning_rate, evaluate_classifier, finetune_classifier, packer_for
 from keras_bert_kit.serving import Predictor, export_for_serving
-from keras_bert_kit.serving.export import DEFAULT_SIGNATURES
 from keras_bert_kit.serving.server_files import curl_line
 from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
@@ -142,10 +141,8 @@ def evaluate(model, eval_path, max_length, label_column, text_columns):
     "--signature",
     "signatures",
     multiple=True,
-    default=DEFAULT_SIGNATURES,
-    show_default=True,
     type=click.Choice(SIGNATURES),
-    help="What the server can be asked; may be given again.",
+    help="What the server can be asked besides serving_default and metadata; may be given again.",
 )
 @click.option(
     "--long-text", default="truncate", show_default=True, type=click.Choice(LONG_TEXTS), help="Texts too long."
@@ -167,7 +164,7 @@ def export(model, out, max_length, dtype, signatures, **settings):
     """
     bert = load_pretrained(model, dtype=dtype)
     pack = packer_for(bert, max_length)
-    signatures = tuple(dict.fromkeys(("serving_default", *signatures)))
+    signatures = tuple(dict.fromkeys(("serving_default", "metadata", *signatures)))
     source = Path(model).name if Path(model).exists() else model  # nobody's folders are shown to strangers
     version = export_for_serving(
         require_classifier(bert), pack, out, signatures=signatures, weights_source=source, **settings
