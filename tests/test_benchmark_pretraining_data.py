@@ -1,5 +1,6 @@
 """benchmarks/pretraining_data.py: five times as fast as Google's algorithm, in memory that does not grow."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ BENCHMARK = Path(__file__).resolve().parents[1] / "benchmarks" / "pretraining_da
 
 def last_column(shared, *words):
     words = [sys.executable, str(BENCHMARK), *words, "--data", str(shared / "data")]
-    ran = subprocess.run(words, capture_output=True, encoding="utf-8", check=False)
+    beside = {**os.environ, "PYTHONPATH": str(BENCHMARK.parent)}  # where Python is told not to look beside the script
+    ran = subprocess.run(words, capture_output=True, encoding="utf-8", check=False, env=beside)
     assert ran.returncode == 0, ran.stderr
     return [float(line.split()[-1]) for line in ran.stdout.splitlines()[1:]]
 
