@@ -57,9 +57,11 @@ def test_a_row_masked_out_entirely_stays_finite(dtype):
     np.testing.assert_allclose(output[:1], alone, atol=1e-3)
 
 
-def test_dropout_is_applied_to_the_scores():
-    query, key, value = random_heads()
-    assert np.all(scaled_dot_product_attention(query, key, value, dropout=tf.zeros_like).numpy() == 0)
+def test_dropout_is_applied_to_the_scores_in_training_alone():
+    layer = MultiHeadSelfAttention(num_heads=3, dropout_rate=0.999)
+    inputs = RNG.normal(size=(2, 5, 12)).astype("float32")
+    assert np.mean(layer(inputs, training=True).numpy() == 0) > 0.8  # nothing is left of most heads' values
+    assert not np.any(layer(inputs, training=False).numpy() == 0)
 
 
 def inputs_of(batch, sequence):

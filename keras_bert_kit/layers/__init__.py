@@ -1,7 +1,7 @@
 """The layers of BERT, each a Keras 3 layer that can be put into any model.
 
 Shapes are written with these letters: B batch, S sequence, D hidden size (= N·H), N heads, H head size, F intermediate
-size, V vocabulary, P predictions, C classes, T flat tokens (= B·S).
+size, V vocabulary, P predictions, C classes, T flat tokens (B·S, or fewer: `TokenLayout`).
 """
 
 from keras_bert_kit.layers.attention import MultiHeadSelfAttention, scaled_dot_product_attention
@@ -15,6 +15,7 @@ from keras_bert_kit.layers.encoder_block import EncoderBlock
 from keras_bert_kit.layers.heads import MaskedLMHead, NextSentenceHead, Pooler
 from keras_bert_kit.layers.normalization import LayerNorm
 from keras_bert_kit.layers.packed_rows import separate_sequences
+from keras_bert_kit.layers.token_layout import TokenLayout
 
 __all__ = [
     "BertEmbeddings",
@@ -26,6 +27,7 @@ __all__ = [
     "Pooler",
     "SinusoidalPositionEncoding",
     "TokenAndPositionEmbedding",
+    "TokenLayout",
     "scaled_dot_product_attention",
     "separate_sequences",
     "sinusoidal_position_encoding",

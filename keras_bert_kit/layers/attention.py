@@ -6,10 +6,13 @@ Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2, https://a
 import keras
 import tensorflow as tf
 
-from keras_bert_kit.layers.functions import PACKAGE, flatten_tokens, initializer, shape_of
+from keras_bert_kit.layers.dropout import Dropout
+from keras_bert_kit.layers.functions import PACKAGE, initializer, shape_of
+from keras_bert_kit.layers.fused import attention_weights
+from keras_bert_kit.layers.token_layout import TokenLayout
 
 
-def scaled_dot_product_attention(query, key, value, mask=None, *, dropout=None, return_attention_scores=False):
+def scaled_dot_product_attention(query, key, value, mask=None, *, return_attention_scores=False):
     """softmax(query·keyᵀ / √head_size)·value: a mean of the values, weighted by how well each key fits the query.
 
     Args:
@@ -19,7 +22,6 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, dropout=None, 
         mask: boolean or 0/1 tensor, true where attention is allowed: (batch, key sequence) as BERT's `input_mask`,
             (batch, query sequence, key sequence), or (batch, heads or 1, query sequence, key sequence). A query that
             may look nowhere gets the plain mean of all values, not NaN.
-        dropout: callable applied to the attention scores, for training. Default: none.
         return_attention_scores: also return the weights after softmax.
 
     Returns:
@@ -34,22 +36,20 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, dropout=None, 
     """
     head_size = query.shape[-1]
     logits = tf.matmul(query * head_size**-0.5, key, transpose_b=True)  # (B, N, S, S)
-    if mask is not None:
-        logits += _zero_or_very_negative(mask, logits.dtype)
+    if mask is not None:  # 0 is added where attention is allowed, elsewhere a number whose exponential is 0
+        very_negative = -3e4 if logits.dtype == tf.float16 else -1e9  # float16 ends at 65,504
+        logits += tf.where(_for_all_heads(mask), tf.zeros([], logits.dtype), tf.constant(very_negative, logits.dtype))
     scores = tf.cast(tf.nn.softmax(tf.cast(logits, tf.float32)), value.dtype)
-    mixed = tf.matmul(scores if dropout is None else dropout(scores), value)  # (B, N, S, H)
+    mixed = tf.matmul(scores, value)  # (B, N, S, H)
     return (mixed, scores) if return_attention_scores else mixed
 
 
-def _zero_or_very_negative(mask, dtype):
-    """What is added to the logits: 0 where attention is allowed, elsewhere a number whose exponential is 0."""
+def _for_all_heads(mask):
+    """The mask as booleans with four axes: (batch, heads or 1, query sequence or 1, key sequence)."""
     mask = tf.cast(mask, tf.bool)
     if mask.shape.rank == 2:
-        mask = mask[:, tf.newaxis, tf.newaxis, :]  # (B, 1, 1, S)
-    elif mask.shape.rank == 3:
-        mask = mask[:, tf.newaxis, :, :]  # (B, 1, S, S)
-    very_negative = -3e4 if dtype == tf.float16 else -1e9  # float16 ends at 65,504
-    return tf.where(mask, tf.constant(0.0, dtype), tf.constant(very_negative, dtype))
+        return mask[:, tf.newaxis, tf.newaxis, :]
+    return mask[:, tf.newaxis, :, :] if mask.shape.rank == 3 else mask
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -100,7 +100,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             )
         self.qkv = self._dense(3 * hidden_size, "qkv")
         self.output_dense = self._dense(hidden_size, "output")
-        self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
         self.qkv.build((None, hidden_size))
         self.output_dense.build((None, hidden_size))
 
@@ -110,38 +110,43 @@ class MultiHeadSelfAttention(keras.layers.Layer):
 
     def call(self, inputs, mask=None, training=None, return_attention_scores=False):
         """See the class."""
-        batch, sequence, hidden_size = shape_of(inputs)
-        mixed, scores = self.attend(flatten_tokens(inputs), batch, sequence, mask, training)
-        outputs = tf.reshape(mixed, (batch, sequence, hidden_size))  # (B, S, D)
+        layout = TokenLayout(*shape_of(inputs)[:2])
+        mixed, scores = self.attend(layout.flat(inputs), layout, mask, training)
+        outputs = layout.padded(mixed)  # (B, S, D)
         return (outputs, scores) if return_attention_scores else outputs
 
-    def attend(self, tokens, batch, sequence, mask=None, training=None):
+    def attend(self, tokens, layout, mask=None, training=None):
         """Self-attention on flat tokens, for callers that keep them flat, as `EncoderBlock` does.
 
         Args:
-            tokens: float tensor (batch · sequence, hidden).
-            batch: int or scalar tensor.
-            sequence: int or scalar tensor.
+            tokens: float tensor (tokens, hidden).
+            layout: `TokenLayout`, where they stand in the batch.
             mask: as in `call`.
             training: as in `call`.
 
         Returns:
-            Pair of (batch · sequence, hidden) and the attention scores (batch, heads, sequence, sequence).
+            Pair of (tokens, hidden) and the attention scores (batch, heads, sequence, sequence).
         """
         hidden_size = tokens.shape[-1]
         head_size = hidden_size // self.num_heads
-        qkv = tf.reshape(self.qkv(tokens), (batch, sequence, 3, self.num_heads, head_size))
+        qkv = layout.padded(self.qkv(tokens))  # (B, S, 3·D)
+        qkv = tf.reshape(qkv, (layout.batch, layout.sequence, 3, self.num_heads, head_size))
         query, key, value = tf.unstack(tf.transpose(qkv, (2, 0, 3, 1, 4)))  # each (B, N, S, H)
-        mixed, scores = scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            mask,
-            dropout=lambda scores: self.dropout(scores, training=training),
-            return_attention_scores=True,
-        )
-        tokens = tf.reshape(tf.transpose(mixed, (0, 2, 1, 3)), (-1, hidden_size))  # (T, D)
-        return self.output_dense(tokens), scores
+        if training:
+            mixed, scores = self._attend_in_training(query, key, value, mask)
+        else:
+            mixed, scores = scaled_dot_product_attention(query, key, value, mask, return_attention_scores=True)
+        mixed = tf.transpose(mixed, (0, 2, 1, 3))  # (B, S, N, H)
+        mixed = tf.reshape(mixed, (layout.batch, layout.sequence, hidden_size))
+        return self.output_dense(layout.flat(mixed)), scores
+
+    def _attend_in_training(self, query, key, value, mask):
+        """The same with dropout, in fewer passes over memory."""
+        logits = tf.matmul(query, key, transpose_b=True)  # (B, N, S, S)
+        mask = tf.ones([1, 1, 1, 1], tf.bool) if mask is None else _for_all_heads(mask)
+        scale = query.shape[-1] ** -0.5
+        dropped, scores = attention_weights(logits, mask, scale, self.dropout_rate, self.dropout.draw_seed())
+        return tf.matmul(dropped, value), scores
 
     def get_config(self):
         """Returns the constructor's arguments."""

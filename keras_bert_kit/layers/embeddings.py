@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_kit.layers.dropout import Dropout
 from keras_bert_kit.layers.functions import PACKAGE, initializer, look_up, require_below, require_length, shape_of
 from keras_bert_kit.layers.normalization import LayerNorm
 
@@ -64,7 +65,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.position_embeddings = self._table(self.max_position_embeddings, "position_embeddings")
         self.type_embeddings = self._table(self.type_vocab_size, "type_embeddings")
         self.layer_norm = LayerNorm(self.epsilon, dtype=self.dtype_policy, name="layer_norm")
-        self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
         self.layer_norm.build((None, None, self.hidden_size))
 
     def _table(self, rows, name):

@@ -4,8 +4,11 @@ import keras
 import tensorflow as tf
 
 from keras_bert_kit.layers.attention import MultiHeadSelfAttention
-from keras_bert_kit.layers.functions import PACKAGE, activation_by_name, flatten_tokens, initializer, shape_of
+from keras_bert_kit.layers.dropout import Dropout
+from keras_bert_kit.layers.functions import PACKAGE, activation_by_name, initializer, shape_of
+from keras_bert_kit.layers.fused import dropout_add_norm
 from keras_bert_kit.layers.normalization import LayerNorm
+from keras_bert_kit.layers.token_layout import TokenLayout
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
@@ -13,7 +16,7 @@ class EncoderBlock(keras.layers.Layer):
     """Self-attention, then a dense layer out and back for each token; each with a residual, then LayerNorm.
 
     The LayerNorm comes after the residual sum ("post-LayerNorm"), as in the original transformer and in BERT.
-    Between its input and its output the block keeps tokens flat, (batch · sequence, hidden).
+    Between its input and its output the block keeps tokens flat, (tokens, hidden).
 
     Args:
         num_heads: int, attention heads; must divide the hidden size.
@@ -30,6 +33,8 @@ class EncoderBlock(keras.layers.Layer):
             (batch, sequence, sequence). A mask that Keras carries along with `inputs` is used by itself.
         training: bool, whether dropout is on.
         return_attention_scores: bool.
+        layout: `TokenLayout`, for callers that keep tokens flat from block to block, and perhaps without padding, as
+            `BertEncoder` does. Then `inputs` and the tensor returned are (tokens, hidden).
 
     Returns:
         Tensor (batch, sequence, hidden); with `return_attention_scores` a pair with the attention scores
@@ -79,37 +84,45 @@ class EncoderBlock(keras.layers.Layer):
         )
         self.output_dense = keras.layers.Dense(hidden_size, kernel_initializer=start, dtype=policy, name="output")
         self.output_norm = LayerNorm(self.epsilon, dtype=policy, name="output_norm")
-        self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=policy, name="dropout")
+        self.dropout = Dropout(self.dropout_rate, dtype=policy, name="dropout")
         self.attention.build(input_shape)
         self.intermediate.build((None, hidden_size))
         self.output_dense.build((None, self.intermediate_size))
         self.attention_norm.build((None, hidden_size))
         self.output_norm.build((None, hidden_size))
 
-    def call(self, inputs, mask=None, training=None, return_attention_scores=False):
+    def call(self, inputs, mask=None, training=None, return_attention_scores=False, layout=None):
         """See the class."""
-        if self.gradient_checkpointing and training:
-            outputs, scores = self._checkpointed(inputs, mask)
+        if layout is None:
+            layout = TokenLayout(*shape_of(inputs)[:2])
+            outputs, scores = self._on_tokens(layout.flat(inputs), layout, mask, training)
+            outputs = layout.padded(outputs)  # (B, S, D)
         else:
-            outputs, scores = self._forward(inputs, mask, training)
+            outputs, scores = self._on_tokens(inputs, layout, mask, training)
         return (outputs, scores) if return_attention_scores else outputs
 
-    def _forward(self, inputs, mask, training):
-        batch, sequence, hidden_size = shape_of(inputs)
-        tokens = flatten_tokens(inputs)  # (T, D)
+    def _on_tokens(self, tokens, layout, mask, training):
+        forward = self._checkpointed if self.gradient_checkpointing and training else self._forward
+        return forward(tokens, layout, mask, training)
 
-        attended, scores = self.attention.attend(tokens, batch, sequence, mask, training)
-        attended = self.dropout(attended, training=training)
-        tokens = self.attention_norm(tf.add_n([attended, tokens]))  # (T, D)
+    def _forward(self, tokens, layout, mask, training):
+        attended, scores = self.attention.attend(tokens, layout, mask, training)
+        tokens = self._add_norm(attended, tokens, self.attention_norm, training)  # (T, D)
 
-        widened = activation_by_name(self.activation)(self.intermediate(tokens))  # (T, F)
-        narrowed = self.dropout(self.output_dense(widened), training=training)
-        tokens = self.output_norm(tf.add_n([narrowed, tokens]))  # (T, D)
+        widened = activation_by_name(self.activation, training)(self.intermediate(tokens))  # (T, F)
+        tokens = self._add_norm(self.output_dense(widened), tokens, self.output_norm, training)  # (T, D)
+        return tokens, scores
 
-        return tf.reshape(tokens, (batch, sequence, hidden_size)), scores  # (B, S, D)
+    def _add_norm(self, branch, residual, norm, training):
+        """Residual sum, with dropout in training, and LayerNorm."""
+        if not training:
+            return norm(tf.add_n([branch, residual]))
+        gamma, beta = norm.gamma.value, norm.beta.value
+        seed = self.dropout.draw_seed()
+        return dropout_add_norm(branch, residual, gamma, beta, norm.epsilon, self.dropout_rate, seed)
 
-    def _checkpointed(self, inputs, mask):
-        """The same, but only `inputs` are kept for the backward pass, which computes the rest once more.
+    def _checkpointed(self, tokens, layout, mask, training):
+        """The same, but only `tokens` are kept for the backward pass, which computes the rest once more.
 
         Source: Chen et al. 2016, https://arxiv.org/abs/1604.06174.
         """
@@ -117,16 +130,16 @@ class EncoderBlock(keras.layers.Layer):
         starts = [tf.identity(state) for state in states]
 
         @tf.recompute_grad
-        def forward(inputs):
+        def forward(tokens):
             for state, start in zip(states, starts, strict=True):  # so that the second time the same values are dropped
                 state.assign(start)
-            return self._forward(inputs, mask, training=True)
+            return self._forward(tokens, layout, mask, training)
 
-        return forward(inputs)
+        return forward(tokens)
 
     def compute_mask(self, inputs, mask=None):
         """Hands a padding mask on with the outputs; a mask of pairs of tokens says nothing of single ones."""
-        return mask if mask is not None and len(mask.shape) == 2 else None
+        return mask if mask is not None and len(mask.shape) == 2 and len(inputs.shape) == 3 else None
 
     def get_config(self):
         """Returns the constructor's arguments."""

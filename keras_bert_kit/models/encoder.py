@@ -4,10 +4,14 @@ import keras
 import tensorflow as tf
 
 from keras_bert_kit.config import BertConfig
-from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, Pooler, separate_sequences
+from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, Pooler, TokenLayout, separate_sequences
+from keras_bert_kit.layers.functions import shape_of
 
 ENCODER_INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 SEQUENCE_IDS = "input_sequence_ids"  # of packed rows
+
+# In training without padding, sequences and the flat list of tokens are filled up to multiples of these.
+SEQUENCE_MULTIPLE, TOKENS_MULTIPLE = 16, 64
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_kit")
@@ -32,6 +36,8 @@ class BertEncoder(keras.Model):
         training: bool, whether dropout is on.
         return_hidden_states: bool, adds `hidden_states`.
         return_attention_scores: bool, adds `attention_scores`.
+        skip_padding: bool, whether padding is left out of the computation, for heads that do not look at it. Then
+            `sequence_output` is 0 there, and there are no outputs but `sequence_output`, `pooled_output` and `default`.
 
     Returns:
         Dictionary of float tensors:
@@ -109,8 +115,17 @@ class BertEncoder(keras.Model):
         for block in self.blocks:
             block.gradient_checkpointing = on
 
-    def call(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False):
+    def call(
+        self,
+        inputs,
+        training=None,
+        return_hidden_states=False,
+        return_attention_scores=False,
+        skip_padding=False,
+    ):
         """See the class."""
+        if skip_padding:
+            return self._call_without_padding(inputs, training)
         word_ids, mask, type_ids = require_inputs(inputs, ENCODER_INPUTS)
         mask = tf.cast(mask, tf.bool)  # Keras carries it along with the outputs, for losses, metrics and later layers
         positions = None
@@ -132,9 +147,40 @@ class BertEncoder(keras.Model):
             outputs["attention_scores"] = attention_scores
         return outputs
 
+    def _call_without_padding(self, inputs, training):
+        """The outputs that heads need, from tokens in one flat list through all blocks."""
+        names = [*ENCODER_INPUTS, SEQUENCE_IDS] if SEQUENCE_IDS in inputs else ENCODER_INPUTS
+        tensors = require_inputs(inputs, names)
+        sequence = shape_of(tensors[0])[1]
+        if training:  # the functions of layers/fused.py are compiled for each shape, so there shall be few of them
+            tensors = [_widened(tensor, SEQUENCE_MULTIPLE, self.config.max_position_embeddings) for tensor in tensors]
+        word_ids, mask, type_ids = tensors[:3]
+        token_mask = mask = tf.cast(mask, tf.bool)
+        positions = tf.broadcast_to(tf.range(tf.shape(mask)[1]), tf.shape(mask))
+        if SEQUENCE_IDS in inputs:
+            mask, positions = separate_sequences(tensors[3], mask)
+        layout = TokenLayout.without_padding(token_mask, TOKENS_MULTIPLE if training else 1)
+
+        one_row = [layout.flat(ids)[tf.newaxis] for ids in (word_ids, type_ids, positions)]  # each (1, T)
+        tokens = self.embeddings(*one_row, training=training)[0]  # (T, D)
+        for block in self.blocks:
+            tokens = block(tokens, mask=mask, layout=layout, training=training)
+        hidden = tf.where(token_mask[..., tf.newaxis], layout.padded(tokens), tf.zeros([], tokens.dtype))  # (B, S, D)
+        outputs = {"sequence_output": hidden[:, :sequence]}
+        if self.pooler:
+            outputs["pooled_output"] = outputs["default"] = self.pooler(hidden)
+        return outputs
+
     def get_config(self):
         """Returns the constructor's arguments."""
         return super().get_config() | {"config": self.config.to_dict(), "add_pooler": self.add_pooler}
+
+
+def _widened(tensor, multiple, longest):
+    """Adds padding to rows, up to a multiple of so many places, and at most the longest sequence."""
+    sequence = tf.shape(tensor)[1]
+    wanted = tf.maximum(sequence, tf.minimum(-(-sequence // multiple) * multiple, longest))
+    return tf.pad(tensor, [[0, 0], [0, wanted - sequence]])
 
 
 def require_inputs(inputs, names, axes=("batch", "sequence")):

@@ -1,0 +1,86 @@
+"""Padding left out of the computation: the numbers of tokens and all gradients are those of the whole batch."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from layer_checks import randomize_weights
+
+from keras_bert_kit import BertClassifier, BertConfig, BertEncoder, BertPretrainer
+
+LENGTHS = [9, 3, 1, 12, 0]  # the longest is the longest that the model takes; one row holds nothing
+
+
+def make_encoder(dtype="float32"):
+    keras.utils.set_random_seed(1)
+    config = BertConfig(
+        vocab_size=30,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=12,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    encoder = BertEncoder(config, dtype=dtype)
+    randomize_weights(encoder)
+    return encoder
+
+
+def make_inputs(lengths=LENGTHS, sequence=12):
+    rng = np.random.default_rng(2)
+    mask = (np.arange(sequence) < np.array(lengths)[:, None]).astype("int32")
+    words, types = rng.integers(1, 30, mask.shape), rng.integers(0, 2, mask.shape)
+    return {"input_word_ids": words * mask, "input_mask": mask, "input_type_ids": types * mask}
+
+
+def gradients_of(encoder, inputs, **options):
+    mask = inputs["input_mask"][..., None].astype("float32")
+    with tf.GradientTape() as tape:
+        outputs = encoder(inputs, **options)
+        loss = tf.reduce_sum(tf.sin(outputs["sequence_output"]) * mask)
+        loss += tf.reduce_sum(outputs["pooled_output"][:-1] ** 2)  # not that of the empty row
+    return tape.gradient(loss, [variable.value for variable in encoder.trainable_variables])
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_tokens_have_the_numbers_of_the_whole_batch(training):
+    encoder, inputs = make_encoder(), make_inputs()
+    whole = encoder(inputs, training=False)
+    found = encoder(inputs, training=training, skip_padding=True)
+    assert found.keys() == {"sequence_output", "pooled_output", "default"}
+    mask = inputs["input_mask"] == 1
+    sequence = found["sequence_output"].numpy()
+    np.testing.assert_allclose(sequence[mask], whole["sequence_output"].numpy()[mask], atol=2e-6)
+    assert sequence.shape == (5, 12, 16) and not sequence[~mask].any()
+    np.testing.assert_allclose(found["pooled_output"][:-1], whole["pooled_output"][:-1], atol=2e-6)
+
+
+def test_gradients_are_those_of_the_whole_batch():
+    encoder, inputs = make_encoder(), make_inputs()
+    whole = gradients_of(encoder, inputs, training=False)
+    for training in (False, True):
+        found = gradients_of(encoder, inputs, training=training, skip_padding=True)
+        for variable, one, other in zip(encoder.trainable_variables, found, whole, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5, err_msg=variable.path)
+
+
+@pytest.mark.parametrize("model_class", [BertClassifier, BertPretrainer])
+def test_every_way_to_call_gives_the_same(model_class):
+    model = model_class(make_encoder(), **({"num_classes": 3} if model_class is BertClassifier else {}))
+    inputs = make_inputs() | ({} if model_class is BertClassifier else {"masked_lm_positions": [[0, 1]] * 5})
+    inputs = {name: tf.constant(value, tf.int32) for name, value in inputs.items()}
+    expected = [tensor[:-1] for tensor in keras.tree.flatten(model(inputs, training=True))]
+    for jit_compile in (False, True):
+        found = tf.function(model, jit_compile=jit_compile)(inputs, training=True)
+        for one, other in zip(keras.tree.flatten(found), expected, strict=True):
+            np.testing.assert_allclose(one[:-1], other, atol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-6), ("mixed_bfloat16", 0.05)])
+def test_a_text_has_the_same_answer_in_any_company(dtype, tolerance):
+    classifier = BertClassifier(make_encoder(dtype), 3)
+    together = classifier(make_inputs())
+    for number, length in enumerate(LENGTHS[:-1]):
+        alone = {name: value[number : number + 1, :length] for name, value in make_inputs().items()}
+        np.testing.assert_allclose(classifier(alone)[0], together[number], atol=tolerance)
