@@ -64,7 +64,9 @@ def test_dropout_add_norm(rate, dtype, tolerance):
 @pytest.mark.parametrize(("dtype", "tolerance"), DTYPES)
 @pytest.mark.parametrize("rate", [0.0, 0.25])
 def test_attention_weights(rate, dtype, tolerance):
-    mask = tf.constant([[1, 1, 1, 1, 1], [1, 1, 0, 1, 0], [0, 0, 0, 0, 0]])[:, None, None, :] > 0  # the last sees nothing
+    mask = (
+        tf.constant([[1, 1, 1, 1, 1], [1, 1, 0, 1, 0], [0, 0, 0, 0, 0]])[:, None, None, :] > 0
+    )  # the last sees nothing
     kept = keep([3, 2, 5, 5], rate, SEED)
 
     def reference(logits):
@@ -90,7 +92,7 @@ def test_dropout_and_its_gradient_keep_the_same_places():
 
 
 def test_the_share_kept_and_its_independence():
-    """Binomial bounds of five standard deviations: over places, from one place to the next, from one seed to the next."""
+    """Within five standard deviations of the binomial: over places, from place to place, from seed to seed."""
     count, rate = 400_000, 0.1
     deviation = 5 * np.sqrt(rate * (1 - rate) / count)
     seeds = [tf.constant(pair, tf.uint32) for pair in ([0, 0], [0, 1], [1, 0], [2**32 - 1, 7])]

@@ -47,7 +47,7 @@ def gradients_of(encoder, inputs, **options):
 def test_tokens_have_the_numbers_of_the_whole_batch(training):
     encoder, inputs = make_encoder(), make_inputs()
     whole = encoder(inputs, training=False)
-    found = encoder(inputs, training=training, skip_padding=True)
+    found = encoder(inputs, training=training, only="tokens")
     assert found.keys() == {"sequence_output", "pooled_output", "default"}
     mask = inputs["input_mask"] == 1
     sequence = found["sequence_output"].numpy()
@@ -56,11 +56,29 @@ def test_tokens_have_the_numbers_of_the_whole_batch(training):
     np.testing.assert_allclose(found["pooled_output"][:-1], whole["pooled_output"][:-1], atol=2e-6)
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_the_last_block_may_compute_the_first_token_alone(training):
+    encoder, inputs = make_encoder(), make_inputs()
+    variables = [variable.value for variable in encoder.trainable_variables]
+    found = {}
+    for only in (None, "pooled_output"):
+        with tf.GradientTape() as tape:
+            outputs = encoder(inputs, training=training, only=only)
+            loss = tf.reduce_sum(tf.sin(outputs["pooled_output"][:-1]))
+        found[only] = outputs["pooled_output"][:-1], tape.gradient(loss, variables)
+    assert outputs.keys() == {"pooled_output"}
+    np.testing.assert_allclose(found[None][0], found["pooled_output"][0], atol=2e-6)
+    for variable, one, other in zip(
+        encoder.trainable_variables, found[None][1], found["pooled_output"][1], strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5, err_msg=variable.path)
+
+
 def test_gradients_are_those_of_the_whole_batch():
     encoder, inputs = make_encoder(), make_inputs()
     whole = gradients_of(encoder, inputs, training=False)
     for training in (False, True):
-        found = gradients_of(encoder, inputs, training=training, skip_padding=True)
+        found = gradients_of(encoder, inputs, training=training, only="tokens")
         for variable, one, other in zip(encoder.trainable_variables, found, whole, strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5, err_msg=variable.path)
 
@@ -84,3 +102,10 @@ def test_a_text_has_the_same_answer_in_any_company(dtype, tolerance):
     for number, length in enumerate(LENGTHS[:-1]):
         alone = {name: value[number : number + 1, :length] for name, value in make_inputs().items()}
         np.testing.assert_allclose(classifier(alone)[0], together[number], atol=tolerance)
+
+
+def test_of_packed_rows_the_first_text_is_classified():
+    classifier, inputs = BertClassifier(make_encoder(), 3), make_inputs([12, 7])
+    inputs["input_sequence_ids"] = np.repeat([[1, 2], [1, 2]], [5, 7], axis=1) * inputs["input_mask"]
+    alone = {name: value[:, :5] for name, value in inputs.items() if name != "input_sequence_ids"}
+    np.testing.assert_allclose(classifier(inputs), classifier(alone), atol=1e-6)

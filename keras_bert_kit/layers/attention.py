@@ -115,7 +115,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         outputs = layout.padded(mixed)  # (B, S, D)
         return (outputs, scores) if return_attention_scores else outputs
 
-    def attend(self, tokens, layout, mask=None, training=None):
+    def attend(self, tokens, layout, mask=None, training=None, first_only=False):
         """Self-attention on flat tokens, for callers that keep them flat, as `EncoderBlock` does.
 
         Args:
@@ -123,22 +123,42 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             layout: `TokenLayout`, where they stand in the batch.
             mask: as in `call`.
             training: as in `call`.
+            first_only: bool, whether the first token of each text alone looks at the others.
 
         Returns:
-            Pair of (tokens, hidden) and the attention scores (batch, heads, sequence, sequence).
+            Pair of (tokens, hidden) and the attention scores (batch, heads, sequence, sequence). With `first_only`,
+            (batch, hidden) and (batch, heads, 1, sequence).
         """
-        hidden_size = tokens.shape[-1]
-        head_size = hidden_size // self.num_heads
-        qkv = layout.padded(self.qkv(tokens))  # (B, S, 3·D)
-        qkv = tf.reshape(qkv, (layout.batch, layout.sequence, 3, self.num_heads, head_size))
-        query, key, value = tf.unstack(tf.transpose(qkv, (2, 0, 3, 1, 4)))  # each (B, N, S, H)
+        if first_only:
+            query, key, value = self._project_first(tokens, layout)
+            mask = mask[:, :1] if mask is not None and mask.shape.rank == 3 else mask
+        else:
+            query, key, value = self._split_heads(self.qkv(tokens), layout, 3)
         if training:
             mixed, scores = self._attend_in_training(query, key, value, mask)
         else:
             mixed, scores = scaled_dot_product_attention(query, key, value, mask, return_attention_scores=True)
         mixed = tf.transpose(mixed, (0, 2, 1, 3))  # (B, S, N, H)
-        mixed = tf.reshape(mixed, (layout.batch, layout.sequence, hidden_size))
-        return self.output_dense(layout.flat(mixed)), scores
+        if first_only:
+            mixed = tf.reshape(mixed, (layout.batch, tokens.shape[-1]))
+        else:
+            mixed = layout.flat(tf.reshape(mixed, (layout.batch, layout.sequence, tokens.shape[-1])))
+        return self.output_dense(mixed), scores
+
+    def _project_first(self, tokens, layout):
+        """Keys and values of all tokens, and the query of each text's first, (batch, heads, 1, head size)."""
+        hidden_size, kernel, bias = tokens.shape[-1], self.qkv.kernel, self.qkv.bias
+        query = tf.nn.bias_add(tf.matmul(layout.first(tokens), kernel[:, :hidden_size]), bias[:hidden_size])
+        key_value = tf.nn.bias_add(tf.matmul(tokens, kernel[:, hidden_size:]), bias[hidden_size:])
+        query = tf.reshape(query, (layout.batch, self.num_heads, 1, hidden_size // self.num_heads))
+        return query, *self._split_heads(key_value, layout, 2)
+
+    def _split_heads(self, projected, layout, count):
+        """(tokens, count·hidden) to a list of `count` tensors (batch, heads, sequence, head size)."""
+        head_size = projected.shape[-1] // (count * self.num_heads)
+        padded = layout.padded(projected)
+        padded = tf.reshape(padded, (layout.batch, layout.sequence, count, self.num_heads, head_size))
+        return tf.unstack(tf.transpose(padded, (2, 0, 3, 1, 4)))
 
     def _attend_in_training(self, query, key, value, mask):
         """The same with dropout, in fewer passes over memory."""

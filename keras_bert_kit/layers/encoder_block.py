@@ -35,6 +35,8 @@ class EncoderBlock(keras.layers.Layer):
         return_attention_scores: bool.
         layout: `TokenLayout`, for callers that keep tokens flat from block to block, and perhaps without padding, as
             `BertEncoder` does. Then `inputs` and the tensor returned are (tokens, hidden).
+        first_only: bool, with a layout: whether to compute the first token of each text alone, [CLS], from all of them.
+            Then the tensor returned is (batch, hidden).
 
     Returns:
         Tensor (batch, sequence, hidden); with `return_attention_scores` a pair with the attention scores
@@ -91,22 +93,29 @@ class EncoderBlock(keras.layers.Layer):
         self.attention_norm.build((None, hidden_size))
         self.output_norm.build((None, hidden_size))
 
-    def call(self, inputs, mask=None, training=None, return_attention_scores=False, layout=None):
+    def call(
+        self,
+        inputs,
+        mask=None,
+        training=None,
+        return_attention_scores=False,
+        layout=None,
+        first_only=False,
+    ):
         """See the class."""
+        forward = self._checkpointed if self.gradient_checkpointing and training else self._forward
         if layout is None:
             layout = TokenLayout(*shape_of(inputs)[:2])
-            outputs, scores = self._on_tokens(layout.flat(inputs), layout, mask, training)
+            outputs, scores = forward(layout.flat(inputs), layout, mask, training)
             outputs = layout.padded(outputs)  # (B, S, D)
         else:
-            outputs, scores = self._on_tokens(inputs, layout, mask, training)
+            outputs, scores = forward(inputs, layout, mask, training, first_only)
         return (outputs, scores) if return_attention_scores else outputs
 
-    def _on_tokens(self, tokens, layout, mask, training):
-        forward = self._checkpointed if self.gradient_checkpointing and training else self._forward
-        return forward(tokens, layout, mask, training)
-
-    def _forward(self, tokens, layout, mask, training):
-        attended, scores = self.attention.attend(tokens, layout, mask, training)
+    def _forward(self, tokens, layout, mask, training, first_only=False):
+        attended, scores = self.attention.attend(tokens, layout, mask, training, first_only)
+        if first_only:
+            tokens = layout.first(tokens)  # (B, D), and so on from here
         tokens = self._add_norm(attended, tokens, self.attention_norm, training)  # (T, D)
 
         widened = activation_by_name(self.activation, training)(self.intermediate(tokens))  # (T, F)
@@ -121,7 +130,7 @@ class EncoderBlock(keras.layers.Layer):
         seed = self.dropout.draw_seed()
         return dropout_add_norm(branch, residual, gamma, beta, norm.epsilon, self.dropout_rate, seed)
 
-    def _checkpointed(self, tokens, layout, mask, training):
+    def _checkpointed(self, tokens, layout, mask, training, first_only=False):
         """The same, but only `tokens` are kept for the backward pass, which computes the rest once more.
 
         Source: Chen et al. 2016, https://arxiv.org/abs/1604.06174.
@@ -133,7 +142,7 @@ class EncoderBlock(keras.layers.Layer):
         def forward(tokens):
             for state, start in zip(states, starts, strict=True):  # so that the second time the same values are dropped
                 state.assign(start)
-            return self._forward(tokens, layout, mask, training)
+            return self._forward(tokens, layout, mask, training, first_only)
 
         return forward(tokens)
 

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_bert_kit.layers.functions import shape_of
+from keras_bert_kit.layers.functions import look_up, shape_of
 
 
 class TokenLayout:
@@ -70,6 +70,14 @@ class TokenLayout:
 
             x = spread(x)
         return tf.reshape(x, (self.batch, self.sequence, *x.shape[1:]))
+
+    def first(self, x):
+        """(tokens, width) -> (batch, width): the first token of each text, [CLS]; 0 where there is none."""
+        starts = tf.range(self.batch) * self.sequence  # in the batch, row after row
+        if self._places is None:
+            return look_up(x, starts)
+        found = look_up(x, tf.gather(self._sources, starts))
+        return tf.where(tf.gather(self._mask, starts)[:, tf.newaxis], found, tf.zeros([], x.dtype))
 
     def _spread(self, upstream):
         """The gradient of `flat`: each token's at its place, 0 at padding. That of `tf.gather` adds row to row."""

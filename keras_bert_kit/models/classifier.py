@@ -48,7 +48,7 @@ class BertClassifier(ModelWithEncoder):
 
     def call(self, inputs, training=None):
         """See the class."""
-        pooled = self.encoder(inputs, training=training, skip_padding=True)["pooled_output"]
+        pooled = self.encoder(inputs, training=training, only="pooled_output")["pooled_output"]
         return tf.cast(self.dense(self.dropout(pooled, training=training)), tf.float32)  # (B, C)
 
     def get_config(self):

@@ -36,8 +36,9 @@ class BertEncoder(keras.Model):
         training: bool, whether dropout is on.
         return_hidden_states: bool, adds `hidden_states`.
         return_attention_scores: bool, adds `attention_scores`.
-        skip_padding: bool, whether padding is left out of the computation, for heads that do not look at it. Then
-            `sequence_output` is 0 there, and there are no outputs but `sequence_output`, `pooled_output` and `default`.
+        only: for heads that do not look at all outputs, so that the rest need not be computed. "tokens": padding is
+            left out; `sequence_output` is 0 there, and there are no outputs but it, `pooled_output` and `default`.
+            "pooled_output": that alone, for which the last block computes [CLS] alone, from all tokens. Default: all.
 
     Returns:
         Dictionary of float tensors:
@@ -121,11 +122,11 @@ class BertEncoder(keras.Model):
         training=None,
         return_hidden_states=False,
         return_attention_scores=False,
-        skip_padding=False,
+        only=None,
     ):
         """See the class."""
-        if skip_padding:
-            return self._call_without_padding(inputs, training)
+        if only is not None:
+            return self._call_without_padding(inputs, training, only)
         word_ids, mask, type_ids = require_inputs(inputs, ENCODER_INPUTS)
         mask = tf.cast(mask, tf.bool)  # Keras carries it along with the outputs, for losses, metrics and later layers
         positions = None
@@ -147,24 +148,28 @@ class BertEncoder(keras.Model):
             outputs["attention_scores"] = attention_scores
         return outputs
 
-    def _call_without_padding(self, inputs, training):
+    def _call_without_padding(self, inputs, training, only):
         """The outputs that heads need, from tokens in one flat list through all blocks."""
         names = [*ENCODER_INPUTS, SEQUENCE_IDS] if SEQUENCE_IDS in inputs else ENCODER_INPUTS
         tensors = require_inputs(inputs, names)
         sequence = shape_of(tensors[0])[1]
         if training:  # the functions of layers/fused.py are compiled for each shape, so there shall be few of them
             tensors = [_widened(tensor, SEQUENCE_MULTIPLE, self.config.max_position_embeddings) for tensor in tensors]
-        word_ids, mask, type_ids = tensors[:3]
-        token_mask = mask = tf.cast(mask, tf.bool)
-        positions = tf.broadcast_to(tf.range(tf.shape(mask)[1]), tf.shape(mask))
+        word_ids, token_mask, type_ids = tensors[0], tf.cast(tensors[1], tf.bool), tensors[2]
         if SEQUENCE_IDS in inputs:
-            mask, positions = separate_sequences(tensors[3], mask)
+            mask, positions = separate_sequences(tensors[3], token_mask)
+        else:
+            mask, positions = token_mask, tf.broadcast_to(tf.range(tf.shape(word_ids)[1]), tf.shape(word_ids))
         layout = TokenLayout.without_padding(token_mask, TOKENS_MULTIPLE if training else 1)
 
         one_row = [layout.flat(ids)[tf.newaxis] for ids in (word_ids, type_ids, positions)]  # each (1, T)
         tokens = self.embeddings(*one_row, training=training)[0]  # (T, D)
-        for block in self.blocks:
+        for block in self.blocks[:-1]:
             tokens = block(tokens, mask=mask, layout=layout, training=training)
+        first_only = only == "pooled_output"
+        tokens = self.blocks[-1](tokens, mask=mask, layout=layout, training=training, first_only=first_only)
+        if first_only:
+            return {only: self.pooler(tokens[:, tf.newaxis])}  # (B, 1, D), [CLS] alone
         hidden = tf.where(token_mask[..., tf.newaxis], layout.padded(tokens), tf.zeros([], tokens.dtype))  # (B, S, D)
         outputs = {"sequence_output": hidden[:, :sequence]}
         if self.pooler:

@@ -56,7 +56,7 @@ class BertMultipleChoice(ModelWithEncoder):
         tensors = require_inputs(inputs, ENCODER_INPUTS, axes=("batch", "choices", "sequence"))
         _, choices, sequence = shape_of(tensors[0])
         texts = [tf.reshape(tensor, (-1, sequence)) for tensor in tensors]  # (B·choices, S)
-        pooled = self.encoder(dict(zip(ENCODER_INPUTS, texts, strict=True)), training=training, skip_padding=True)[
+        pooled = self.encoder(dict(zip(ENCODER_INPUTS, texts, strict=True)), training=training, only="pooled_output")[
             "pooled_output"
         ]
         scores = self.dense(self.dropout(pooled, training=training))  # (B·choices, 1)

@@ -41,4 +41,4 @@ class BertNextSentence(ModelWithEncoder):
 
     def call(self, inputs, training=None):
         """See the class."""
-        return self.head(self.encoder(inputs, training=training, skip_padding=True)["pooled_output"])  # (B, 2)
+        return self.head(self.encoder(inputs, training=training, only="pooled_output")["pooled_output"])  # (B, 2)

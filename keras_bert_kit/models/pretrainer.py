@@ -72,7 +72,7 @@ class BertPretrainer(ModelWithEncoder):
     def call(self, inputs, training=None):
         """See the class."""
         (positions,) = require_inputs(inputs, ["masked_lm_positions"])
-        encoded = self.encoder(inputs, training=training, skip_padding=bool(training))
+        encoded = self.encoder(inputs, training=training, only="tokens" if training else None)
         outputs = {key: encoded[key] for key in ("sequence_output", "pooled_output") if key in encoded}
         outputs["mlm_logits"] = self.masked_lm(encoded["sequence_output"], positions)
         if self.next_sentence_head:

@@ -122,7 +122,7 @@ class Signatures:
 
 def embeddings_of(encoder, inputs, embedding):
     """One vector for each text, float32 (batch, hidden): see `Signatures`."""
-    hidden = tf.cast(encoder(inputs, training=False)["sequence_output"], tf.float32)  # (B, S, D)
+    hidden = tf.cast(encoder(inputs, training=False, only="tokens")["sequence_output"], tf.float32)  # (B, S, D)
     if embedding == "cls":
         return hidden[:, 0]
     mask = tf.cast(inputs["input_mask"], tf.float32)[..., None]  # (B, S, 1)
