@@ -24,6 +24,7 @@ from keras_bert_kit.serving import check
 from keras_bert_kit.serving.ops import require_core_ops
 from keras_bert_kit.serving.questions import question_for
 from keras_bert_kit.serving.requirements import (
+    dtype_in_graph,
     longest,
     num_bytes,
     require_answers,
@@ -167,7 +168,7 @@ def _weights(model, constants):
     """Pairs of each variable of a model and a copy of it for the graph: a constant, or a variable."""
     make = tf.constant if constants else (lambda value: tf.Variable(value, trainable=False))
     with tf.device("CPU:0"):
-        return [(variable, make(variable.numpy())) for variable in model.variables]
+        return [(variable, make(tf.cast(variable, dtype_in_graph(model, variable)))) for variable in model.variables]
 
 
 def _vocabulary_sha256(pack):

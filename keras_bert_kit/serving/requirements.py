@@ -88,5 +88,10 @@ def longest(pack):
 
 
 def num_bytes(model):
-    """Bytes of all weights."""
-    return sum(math.prod(weight.shape) * tf.as_dtype(weight.dtype).size for weight in model.variables)
+    """Bytes of all weights in the graph."""
+    return sum(math.prod(variable.shape) * dtype_in_graph(model, variable).size for variable in model.variables)
+
+
+def dtype_in_graph(model, variable):
+    """The dtype in which a weight is exported: matrices as they are multiplied, others as they were trained."""
+    return tf.as_dtype(model.compute_dtype if variable.path.endswith("/kernel") else variable.dtype)

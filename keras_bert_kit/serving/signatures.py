@@ -107,13 +107,20 @@ class Signatures:
 
     def _logits(self, inputs):
         """float32 (batch, classes)."""
-        with keras.StatelessScope(state_mapping=self.weights):
+        with self._with_weights():
             return tf.cast(self.model(inputs, training=False), tf.float32)
 
     def _embeddings(self, inputs):
         """float32 (batch, hidden)."""
-        with keras.StatelessScope(state_mapping=self.weights):
+        with self._with_weights():
             return embeddings_of(self.model.encoder, inputs, self.embedding)
+
+    def _with_weights(self):
+        """In it, the model computes with the graph's weights in the place of its variables."""
+        scope = keras.StatelessScope()
+        for variable, weight in self.weights:
+            scope.add_update((variable, tf.convert_to_tensor(weight)))  # as it is: the constructor would cast it
+        return scope
 
     def _answers(self, logits):
         label = tf.gather(tf.constant(self.model.class_names), tf.argmax(logits, axis=-1))
