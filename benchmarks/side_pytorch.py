@@ -64,10 +64,8 @@ def finetune(job):
         return {"loss": loss}
 
     texts, _ = next(iter(job["examples"].values()))
-    return {"PyTorch bfloat16": train}, {
-        "parameters": count(model),
-        "tokens": int(tokenize(texts)["attention_mask"].sum()),
-    }
+    tokens = int(tokenize(texts)["attention_mask"].sum())
+    return {"PyTorch bfloat16": train}, {"parameters": count(model), "tokens": tokens}
 
 
 def pretrain(job):
