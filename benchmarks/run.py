@@ -103,7 +103,7 @@ def main():
         for table in tables:
             print(f"\n{text_of_table(table, layout)}", flush=True)
         if options.json:  # after each suite: a later one may fail
-            Path(options.json).write_text(json.dumps(result, indent=1, default=str) + "\n", encoding="utf-8")
+            Path(options.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print("\n" + "\n".join(f"* {name}: {versions}" for name, versions in result["versions"].items()))
     return 0
 

@@ -87,7 +87,11 @@ def plot(table, path, has_trend):
         axes.set_xlabel(x)
         axes.set_title(column, fontsize=11)
         axes.grid(which="major", alpha=0.3)
-        label_with_numbers(axes)
+        if column.startswith("peak"):
+            axes.set_yscale("linear")
+            axes.set_ylim(0, 1.3 * max(measured))
+        else:
+            label_with_numbers(axes)
     figure.suptitle(table.title)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)

@@ -17,8 +17,7 @@ WARM_UP = 5
 def start_answering(bench, work, peers, tf_hub_style=False):
     """Exports a classifier, and starts the sides that answer texts with its weights (keras-hub: its own ones)."""
     settings = {"folder": str(bench.folder), "tf_hub_style": tf_hub_style}
-    asked = {"export": (KIT, REFERENCE), "constants": bench.options.constants, "parameters": bench.shape.parameters}
-    with bench.start("kit", "export", bench.job(work, **settings, **asked)) as exporter:
+    with bench.start("kit", "export", bench.job(work, **settings, constants=bench.options.constants)) as exporter:
         versions = exporter.ready["versions_written"]
     job = bench.job(work, **settings, versions=versions)
     return bench.start_sides("answers", job, peers, parameters=bench.shape.parameters)

@@ -1,6 +1,7 @@
 """keras_bert_kit in the benchmarks: a side, see side.py. Its tasks are the functions of TASKS."""
 
 import functools
+import json
 import time
 from pathlib import Path
 
@@ -87,16 +88,15 @@ def export(job):
     """Writes what `answers` and the peers read: exported models in job["folder"], and the weights as "hf"."""
     use_threads(job)
     folder, pack, versions = Path(job["folder"]), new_packer(job), {}
-    small = 4 * job["parameters"] <= 256 * 2**20  # constants anyway: see LARGEST_CONSTANTS_BYTES of the export
     for name, dtype in (("kit bfloat16", "mixed_bfloat16"), ("kit float32", "float32")):
-        if name not in job["export"]:
-            continue
         keras.utils.set_random_seed(0)
         classifier = new_classifier(job, dtype)
-        versions[name] = str(kbk.export_for_serving(classifier, pack, folder / dtype))
-        if job["constants"] and not small:
-            constants = kbk.export_for_serving(classifier, pack, folder / f"{dtype}-constants", freeze=True)
-            versions[f"{name}, constants"] = str(constants)
+        version = kbk.export_for_serving(classifier, pack, folder / dtype)
+        versions[name] = str(version)
+        about = json.loads((version / "assets.extra" / "kit.json").read_text(encoding="utf-8"))
+        if job["constants"] and about["weights"] != "constants":  # those of a small model are constants anyway
+            version = kbk.export_for_serving(classifier, pack, folder / f"{dtype}-constants", freeze=True)
+            versions[f"{name}, constants"] = str(version)
     kbk.save_pretrained(classifier, folder / "hf", tokenizer=pack.tokenizer, format="hf")
     if job["tf_hub_style"]:
         write_tf_hub_style(classifier, pack.tokenizer, job["max_length"], folder / "tf_hub_style")
