@@ -25,6 +25,9 @@ import tempfile
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # also where Python is told not to look there
+
+from report import markdown_rows
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 BASELINE = "safetensors"  # the format that the others are compared with
@@ -66,7 +69,7 @@ THEIRS = {
 }
 
 
-def write_all(folder, layers):
+def write_all(folder, shape):
     """Writes one model in every format; returns {format: folder} and the bytes of its weights."""
     sys.path.insert(0, str(TESTS))
     import fake_h5
@@ -75,7 +78,7 @@ def write_all(folder, layers):
 
     from keras_bert_kit import BertConfig, BertEncoder, BertTokenizer, save_pretrained
 
-    config = BertConfig(vocab_size=30522, num_hidden_layers=layers, hidden_act="gelu_tanh")
+    config = BertConfig(vocab_size=30522, hidden_act="gelu_tanh", **shape)
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     words = [*specials, *(f"w{i}" for i in range(config.vocab_size - len(specials)))]
     encoder, tokenizer = BertEncoder(config), BertTokenizer(words)
@@ -134,23 +137,19 @@ def rows_of(runs, weight_bytes):
     ]
 
 
-def show(rows):
-    """Prints dictionaries as a table in Markdown."""
-    print(f"| {' | '.join(rows[0])} |")
-    print("|---" * len(rows[0]) + "|")
-    for row in rows:
-        print(f"| {' | '.join(map(str, row.values()))} |")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="loads of each format; the median counts")
     parser.add_argument("--layers", type=int, default=12, help="encoder blocks; 12 is BERT-base")
+    parser.add_argument("--hidden", type=int, default=768, help="hidden size")
+    parser.add_argument("--heads", type=int, default=12, help="attention heads")
     parser.add_argument("--peer-python", help="Python of an environment with PyTorch and Transformers")
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        folders, weight_bytes = write_all(Path(folder), arguments.layers)
+        shape = {"num_hidden_layers": arguments.layers, "num_attention_heads": arguments.heads}
+        shape |= {"hidden_size": arguments.hidden, "intermediate_size": 4 * arguments.hidden}
+        folders, weight_bytes = write_all(Path(folder), shape)
         loads = {name: (sys.executable, MEASURE.format(**OURS), path) for name, path in folders.items()}
         if arguments.peer_python:
             with_tokenizer = THEIRS | {"load": WITH_TOKENIZER, "weights": "model[0].parameters()"}
@@ -162,7 +161,7 @@ def main():
                 runs[name].append(measure(*load))
     rows = rows_of(runs, weight_bytes)
     print(f"{weight_bytes / 1e6:.0f} MB of weights, {arguments.layers} layers, medians of {arguments.repeats}\n")
-    show(rows)
+    print(markdown_rows(rows))
     if arguments.json:
         print(json.dumps({"weight_bytes": weight_bytes, "rows": rows}))
     return 0

@@ -3,7 +3,7 @@
     python benchmarks/pretraining_data.py speed      text per second against Google's algorithm, on one core
     python benchmarks/pretraining_data.py memory     peak memory for 3 MB and for 300 MB of text, one process
 
-Both need the texts and the vocabulary of ../shared (or --data DIR with pretrain_text/ and vocab/uncased_vocab.txt).
+Both need texts and a vocabulary: --corpus FILE… and --vocab FILE, or those of ../shared (--data DIR).
 Everything is timed: reading, tokens, pairs, masks, and writing TFRecords (ours compressed, Google's not). Seconds of
 `speed` are those of the processor, so that other work on the machine does not count; the two take turns.
 """
@@ -21,9 +21,11 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # also where Python is told not to look there
 
 import google_pretraining_data as google
 import tensorflow as tf
+from report import aligned_rows
 
 from keras_bert_kit.data.documents import plan_blocks, read_documents
 from keras_bert_kit.data.pretraining import records_of_block
@@ -37,11 +39,11 @@ TEXTS = ("wikitext-2/test.txt", "wikitext-2/valid.txt", "gutenberg_1342_pride_an
 CASES = {"static, 5 times": ("static", 5), "static, 10 times": ("static", 10), "dynamic": ("dynamic", 1)}
 
 
-def sentences_file(data, folder):
+def sentences_file(paths, folder):
     """The texts as one file, a sentence a line, documents divided by an empty line."""
     documents = []
-    for name in TEXTS:
-        for block in plan_blocks([data / "pretrain_text" / name], "plain"):
+    for path in paths:
+        for block in plan_blocks([Path(path)], "plain"):
             documents += read_documents(block, "plain")
     path = Path(folder) / "sentences.txt"
     path.write_text("\n\n".join("\n".join(sentences) for sentences in documents) + "\n", encoding="utf-8")
@@ -71,11 +73,11 @@ def speed(arguments):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    tokenizer = BertTokenizer.from_vocab_file(arguments.data / "vocab" / "uncased_vocab.txt")
+    tokenizer = BertTokenizer.from_vocab_file(arguments.vocab)
     vocabulary = {token: i for i, token in enumerate(tokenizer.vocabulary)}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        path = sentences_file(arguments.data, folder)
+        path = sentences_file(arguments.corpus, folder)
         makers = {"Google's": (make_googles, vocabulary), "ours": (make_ours, tokenizer)}
         make_ours(path, tokenizer, PretrainingSettings(), folder)  # the first call builds graphs
         for case, (masking, dupe_factor) in CASES.items():
@@ -102,10 +104,10 @@ def speed(arguments):
     return rows
 
 
-def perturbed_file(source, path, size_bytes):
-    """Repeats a file's documents up to a size, each time with 1 of 50 words replaced by another of its words."""
+def perturbed_file(sources, path, size_bytes):
+    """Repeats the documents of files up to a size, each time with 1 of 50 words replaced by another of their words."""
     rng = random.Random(0)
-    lines = source.read_text(encoding="utf-8").split("\n")
+    lines = "\n".join(Path(source).read_text(encoding="utf-8") for source in sources).split("\n")
     words = [word for line in lines for word in line.split()]
     written = 0
     with open(path, "w", encoding="utf-8") as file:
@@ -118,11 +120,11 @@ def perturbed_file(source, path, size_bytes):
 def memory(arguments):
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        source = sentences_file(arguments.data, folder)
+        source = sentences_file(arguments.corpus, folder)
         for megabytes in arguments.megabytes:
             path = Path(folder) / f"{megabytes}.txt"
-            perturbed_file(source, path, megabytes * 1_000_000)
-            words = [sys.executable, __file__, "peak", "--data", arguments.data, "--file", path]
+            perturbed_file([source], path, megabytes * 1_000_000)
+            words = [sys.executable, __file__, "peak", "--vocab", arguments.vocab, "--file", path]
             printed = subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True).stdout
             rows.append({"text, MB": megabytes, **json.loads(printed.splitlines()[-1])})
             path.unlink()
@@ -133,20 +135,13 @@ def memory(arguments):
 
 def peak(arguments):
     """In a process of its own, for `memory`: peak resident memory of making data of one file."""
-    tokenizer = BertTokenizer.from_vocab_file(arguments.data / "vocab" / "uncased_vocab.txt")
+    tokenizer = BertTokenizer.from_vocab_file(arguments.vocab)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         write_pretraining_data([arguments.file], tokenizer, f"{folder}/data", PretrainingSettings(), processes=1)
     seconds = time.perf_counter() - start
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"seconds": round(seconds, 1), "peak, MB": round(kilobytes / 1024)}))
-
-
-def show(rows):
-    """Prints dictionaries as a table."""
-    widths = {key: max(len(key), *(len(str(row[key])) for row in rows)) for key in rows[0]}
-    for row in [{key: key for key in widths}, *rows]:
-        print("  ".join(f"{row[key]:>{width}}" for key, width in widths.items()))
+    return {"seconds": round(seconds, 1), "peak, MB": round(kilobytes / 1024)}
 
 
 def main():
@@ -156,12 +151,21 @@ def main():
     parser.add_argument("--repeats", type=int, default=3, help="rounds of `speed`; the median counts")
     parser.add_argument("--megabytes", type=int, nargs="+", default=[3, 300], help="sizes for `memory`")
     parser.add_argument("--file", type=Path, help="for `peak`")
+    parser.add_argument("--corpus", nargs="+", help="files of running text; default: those of --data")
+    parser.add_argument("--vocab", help="vocab.txt, uncased; default: that of --data")
+    parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
     arguments = parser.parse_args()
-    if not (arguments.data / "pretrain_text").is_dir():
-        parser.error(f"needs texts in a folder pretrain_text below --data. Received: {arguments.data}.")
+    arguments.vocab = arguments.vocab or arguments.data / "vocab" / "uncased_vocab.txt"
+    arguments.corpus = arguments.corpus or [arguments.data / "pretrain_text" / name for name in TEXTS]
     if arguments.command == "peak":
-        return peak(arguments)
-    return show(speed(arguments) if arguments.command == "speed" else memory(arguments))
+        return print(json.dumps(peak(arguments)))
+    if missing := [str(path) for path in arguments.corpus if not Path(path).is_file()]:
+        parser.error(f"needs texts: --corpus, or a folder pretrain_text below --data. Received: {', '.join(missing)}.")
+    rows = speed(arguments) if arguments.command == "speed" else memory(arguments)
+    print(aligned_rows(rows))
+    if arguments.json:
+        print(json.dumps({"rows": rows}))
+    return None
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
     python benchmarks/tokenizer.py equality     ids and offsets against Hugging Face's `tokenizers`, per vocabulary
     python benchmarks/tokenizer.py speed        texts per second, side by side with the peers that are installed
 
-Both need the data sets of ../shared (or --data DIR: text files anywhere below it, and vocab/*_vocab.txt), and the
-`tokenizers` library. `speed` also measures tensorflow-text and keras-hub where they can be imported; tensorflow-text
-2.20 with TensorFlow 2.20 is a combination that works.
+Both need the data sets of ../shared (or --data DIR: text files anywhere below it, and vocab/*_vocab.txt; `speed` is
+content with --texts FILE and --vocab FILE), and the `tokenizers` library. `speed` also measures tensorflow-text and
+keras-hub where they can be imported; tensorflow-text 2.20 with TensorFlow 2.20 is a combination that works.
 """
 
 import argparse
-import csv
 import json
 import os
 import sys
@@ -18,10 +17,13 @@ import unicodedata
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # also where Python is told not to look there
 
 import tensorflow as tf
+from report import aligned_rows
 from tqdm import tqdm
 
+from keras_bert_kit.data import read_examples
 from keras_bert_kit.text import BertTokenizer, faster
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -80,7 +82,7 @@ def equality(arguments):
             path = arguments.data / "vocab" / f"{name}_vocab.txt"
             tokenizer = BertTokenizer.from_vocab_file(path, lowercase=lowercase)
             rows.append({"vocabulary": name, **compare(tokenizer, lines, progress)})
-    show(rows)
+    print(aligned_rows(rows))
     unexplained = sum(row["ids differ"] + row["offsets differ"] - row["of these reordered marks"] for row in rows)
     print(f"\nunexplained differences: {unexplained}")
     return 0 if unexplained == 0 else 1
@@ -131,12 +133,11 @@ def best_seconds(functions, batches, repeats):
 
 
 def speed(arguments):
-    path = arguments.data / "vocab" / "uncased_vocab.txt"
+    path = arguments.vocab or arguments.data / "vocab" / "uncased_vocab.txt"
     start = time.perf_counter()
     tokenizer = BertTokenizer.from_vocab_file(path)
     print(f"building the tokenizer, 30,522 tokens: {time.perf_counter() - start:.2f} s")
-    with open(arguments.data / "ag_news" / "test.csv", encoding="utf-8", newline="") as file:
-        texts = [f"{title} {description}" for _, title, description in csv.reader(file)]
+    texts = read_examples(arguments.texts or arguments.data / "ag_news" / "test.csv").texts
     functions = peers(tokenizer, path)
     rows = []
     for batch_size in (1, 32, 256, 1024, len(texts)):
@@ -154,15 +155,10 @@ def speed(arguments):
                     "x encode_batch_fast": f"{base / seconds[name]:.2f}",
                 }
             )
-    show(rows)
+    print(aligned_rows(rows))
+    if arguments.json:
+        print(json.dumps({"rows": rows}))
     return 0
-
-
-def show(rows):
-    """Prints dictionaries as a table."""
-    widths = {key: max(len(key), *(len(str(row[key])) for row in rows)) for key in rows[0]}
-    for row in [{key: key for key in widths}, *rows]:
-        print("  ".join(f"{row[key]:>{width}}" for key, width in widths.items()))
 
 
 def main():
@@ -170,8 +166,12 @@ def main():
     parser.add_argument("command", choices=["equality", "speed"])
     parser.add_argument("--data", type=Path, default=SHARED_DATA, help="folder of texts and of vocab/*_vocab.txt")
     parser.add_argument("--repeats", type=int, default=5, help="rounds of `speed`; the best one counts")
+    parser.add_argument("--texts", help="for `speed`: file of labelled texts; default: AG News of --data")
+    parser.add_argument("--vocab", help="for `speed`: vocab.txt, uncased; default: that of --data")
+    parser.add_argument("--json", action="store_true", help="for `speed`: print one JSON object as the last line")
     arguments = parser.parse_args()
-    if not (arguments.data / "vocab").is_dir():
+    given = arguments.command == "speed" and arguments.texts and arguments.vocab
+    if not given and not (arguments.data / "vocab").is_dir():
         parser.error(f"needs vocabularies in a folder vocab below --data. Received: {arguments.data}.")
     return equality(arguments) if arguments.command == "equality" else speed(arguments)
 

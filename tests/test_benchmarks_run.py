@@ -1,0 +1,51 @@
+"""benchmarks/run.py runs, from the command line to its tables, with the kit alone."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_bert_kit import learn_vocabulary, write_vocabulary
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLE = ROOT / "keras_bert_kit" / "data" / "sample_news.csv"
+SUITES = "finetune inference serving pretrain tokenizer loading scaling".split()
+
+
+def run(*words):
+    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), *words]
+    ran = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.slow
+def test_help_lists_the_suites_that_the_docs_explain():
+    text, page = run("--help"), (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    for name in SUITES:
+        assert f"\n    {name} " in text and f"| `{name}` |" in page
+
+
+@pytest.mark.slow
+def test_suites_give_tables(tmp_path):
+    pytest.importorskip("tokenizers", reason="the vocabulary is learned with tokenizers")
+    vocab = write_vocabulary(learn_vocabulary([SAMPLE]), tmp_path / "vocab.txt")
+    sizes = "--layers 1 --hidden 64 --turns 1 --batches 2 --single 6 --markdown".split()
+    files = ["--texts", str(SAMPLE), "--vocab", str(vocab), "--json", str(tmp_path / "out.json")]
+    printed = run("finetune", "inference", "serving", "pretrain", *files, *sizes)
+    suites = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["suites"]
+    contenders = {name: [row["contender"] for row in tables[0]["rows"]] for name, tables in suites.items()}
+    assert contenders == {
+        "finetune": ["kit bfloat16"] * 2,
+        "inference": ["kit bfloat16"] * 2 + ["kit float32"] * 2,
+        "serving": ["kit bfloat16", "kit float32", "TF-Hub's style"],
+        "pretrain": ["kit bfloat16"],
+    }
+    by_length, natural = suites["finetune"][0]["rows"]
+    assert by_length["padding"] < natural["padding"] and by_length["texts/s"] > 0
+    assert 0 < by_length["of the matmul rate"] < 1
+    differences = {row["contender"]: float(row["difference"]) for row in suites["serving"][0]["rows"]}
+    assert differences["TF-Hub's style"] < 1e-5 and differences["kit bfloat16"] < 1e-2
+    assert printed.count("### ") == sum(map(len, suites.values()))
