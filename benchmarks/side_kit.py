@@ -26,6 +26,9 @@ def new_classifier(job, dtype, **config):
     config = kbk.BertConfig(**job["config"] | config, hidden_act="gelu_erf")
     classifier = kbk.BertClassifier(kbk.BertEncoder(config, dtype=dtype), len(job["class_names"]), job["class_names"])
     classifier({name: np.ones([1, 4], np.int32) for name in INPUTS})
+    for variable in classifier.trainable_variables:
+        if len(variable.shape) == 1:  # a new bias is 0, which an optimizer of graphs would leave out
+            variable.assign_add(tf.random.normal(variable.shape, stddev=0.02))
     return classifier
 
 

@@ -5,26 +5,15 @@ Here XLA compiles the operations of a function into one loop, and gradients are 
 is one loop too. Without dropout the numbers are those of the plain layers; they are taken in float32 inside.
 """
 
-import functools
 import math
 
 import tensorflow as tf
 
 from keras_bert_kit.layers.random import keep
+from keras_bert_kit.xla import compiled
 
 VERY_NEGATIVE = -1e9
 ROOT_OF_2_BY_PI = (2.0 / math.pi) ** 0.5
-
-
-def compiled(function):
-    """Compiles a function of tensors by XLA, once for each shape; on a GPU it runs as it is, untried with XLA there."""
-    compiled_function = tf.function(function, jit_compile=True, reduce_retracing=True, autograph=False)
-
-    @functools.wraps(function)
-    def call(*arguments):
-        return (function if tf.config.list_physical_devices("GPU") else compiled_function)(*arguments)
-
-    return call
 
 
 @tf.custom_gradient

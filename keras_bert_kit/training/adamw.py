@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from keras_bert_kit.xla import compiled
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_kit")
 class AdamW(keras.optimizers.Adam):
@@ -60,26 +62,36 @@ class AdamW(keras.optimizers.Adam):
         """Updates one variable and its two moments."""
         index, dtype = self._get_variable_index(variable), variable.dtype
         step = tf.cast(self.iterations + 1, dtype)
-        beta_1_power, beta_2_power = self.beta_1**step, self.beta_2**step
         rate = tf.cast(learning_rate * self.rate_factor(variable), dtype)
-        if self.is_decayed(variable):
-            variable.assign_sub(variable * (rate * self.decay))
-        # All of one dtype: the operation does not check that, and a mixture ends the process.
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=self._momentums[index].value.handle,
-            v=self._velocities[index].value.handle,
-            beta1_power=beta_1_power,
-            beta2_power=beta_2_power,
-            lr=rate,
-            beta1=tf.cast(self.beta_1, dtype),
-            beta2=tf.cast(self.beta_2, dtype),
-            # The operation adds epsilon to √v, before the correction; scaled so, it is the same as adding it to √v̂.
-            epsilon=self.epsilon * tf.sqrt(1.0 - beta_2_power),
-            grad=tf.cast(tf.convert_to_tensor(gradient), dtype),
+        root = tf.sqrt(1.0 - self.beta_2**step)
+        # The correction of both means, 1 - βᵗ, is on the rate and on epsilon instead: the same, for fewer operations.
+        _update(
+            variable.handle,
+            self._momentums[index].value.handle,
+            self._velocities[index].value.handle,
+            tf.cast(tf.convert_to_tensor(gradient), dtype),
+            rate * root / (1.0 - self.beta_1**step),
+            rate * (self.decay if self.is_decayed(variable) else 0.0),
+            self.epsilon * root,
+            self.beta_1,
+            self.beta_2,
         )
 
     def get_config(self):
         """Returns the constructor's arguments."""
         config = super().get_config() | {"weight_decay": self.decay}
         return {key: value for key, value in config.items() if key != "amsgrad"}
+
+
+def _in_place(variable, mean, mean_square, gradient, rate, decay, epsilon, beta_1, beta_2):
+    """One pass over a variable and its moments. The first three are handles of resources, of the gradient's dtype."""
+    handles = (variable, mean, mean_square)
+    weight, m, v = (tf.raw_ops.ReadVariableOp(resource=handle, dtype=gradient.dtype) for handle in handles)
+    m += (gradient - m) * (1.0 - beta_1)
+    v += (tf.square(gradient) - v) * (1.0 - beta_2)
+    weight -= weight * decay + rate * m / (tf.sqrt(v) + epsilon)
+    for handle, value in zip(handles, (weight, m, v), strict=True):
+        tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+
+
+_update = compiled(_in_place, reduce_retracing=False)

@@ -57,10 +57,10 @@ class TrainStep:
         gradients, logs = self.strategy.run(self._gradients, args=batch)
         logs = {name: self._one(value) for name, value in logs.items()} | {"learning_rate": rate}
         if self.loss_scale is None:
-            self.strategy.run(self.update, args=(gradients,))
+            self._apply(gradients)
         else:
             finite = tf.math.is_finite(logs["gradient_norm"])
-            tf.cond(finite, lambda: self._updated(gradients), lambda: tf.constant(False))
+            tf.cond(finite, lambda: self._apply(gradients), lambda: tf.constant(False))
             self.loss_scale.after_step(finite)
         self.names = list(logs)
         return tf.stack(list(logs.values()))
@@ -92,9 +92,8 @@ class TrainStep:
 
     def update(self, gradients):
         """Runs on each replica: applies gradients that are the same on every replica."""
-        # Keras' optimizers add gradients up over replicas once more. Their own clipping finds nothing left to clip.
-        share = 1.0 / self.strategy.num_replicas_in_sync
-        gradients = [gradient * share for gradient in gradients]
+        if (replicas := self.strategy.num_replicas_in_sync) > 1:  # Keras' optimizers add them up once more
+            gradients = [gradient * (1.0 / replicas) for gradient in gradients]
         self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables, strict=True))
 
     def _over_micro_batches(self, inputs, labels, counts):
@@ -125,8 +124,13 @@ class TrainStep:
         for number, state in enumerate(self.dropout_states):
             state.assign(tf.stack([tf.constant(_mixed(self.seed, number), tf.int64), turn]))
 
-    def _updated(self, gradients):
-        self.strategy.run(self.update, args=(gradients,))
+    def _apply(self, gradients):
+        # They are clipped; for the optimizer to look once more would be two passes over all gradients.
+        clip, self.optimizer.global_clipnorm = self.optimizer.global_clipnorm, None
+        try:
+            self.strategy.run(self.update, args=(gradients,))
+        finally:
+            self.optimizer.global_clipnorm = clip
         return tf.constant(True)
 
     def _one(self, value):
