@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import time
 from pathlib import Path
 
@@ -113,13 +114,15 @@ def write_tf_hub_style(classifier, tokenizer, max_length, folder):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def serve(text):
-        return {"probabilities": tf.nn.softmax(classifier(pack(text), training=False))}
+        pooled = classifier.encoder(pack(text), training=False)["pooled_output"]  # of every token, padding too
+        return {"probabilities": tf.nn.softmax(tf.cast(classifier.dense(pooled), tf.float32))}
 
     tf.saved_model.save(module, str(folder), signatures=serve)
 
 
 def answers(job):
     """From raw texts to labels, by `Predictor`."""
+    os.environ.update(job.get("environment", {}))  # before TensorFlow makes its first kernel
     use_threads(job)
 
     def of_predictor(predictor, batches):
