@@ -36,7 +36,7 @@ class Bench:
     def job(self, work=None, **more):
         """What a side is told."""
         names = work.class_names if work else ("0", "1")
-        options = {"threads": self.options.threads, "vocab": self.options.vocab, "max_length": self.options.max_length}
+        options = {name: getattr(self.options, name) for name in ("threads", "vocab", "max_length", "gelu")}
         return {"config": self.shape.config, "class_names": names, **options, **more}
 
     def start(self, name, task, job):

@@ -69,6 +69,7 @@ def parser():
     parser.add_argument("--turns", type=int, default=5, help="turns of each contender; the median counts")
     parser.add_argument("--batches", type=int, default=8, help="batches a turn")
     parser.add_argument("--batch-size", type=int, help="default: 16 in training, 32 for answers")
+    parser.add_argument("--gelu", choices=("erf", "tanh"), default="erf", help="its form; keras-hub has tanh alone")
     parser.add_argument("--max-length", type=int, default=128, help="tokens a text, longer ones are cut")
     parser.add_argument("--single", type=int, default=200, help="serving: texts that are asked one at a time")
     parser.add_argument(

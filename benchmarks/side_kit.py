@@ -24,7 +24,7 @@ def use_threads(job):
 
 
 def new_classifier(job, dtype, **config):
-    config = kbk.BertConfig(**job["config"] | config, hidden_act="gelu_erf")
+    config = kbk.BertConfig(**job["config"] | config, hidden_act=f"gelu_{job['gelu']}")
     classifier = kbk.BertClassifier(kbk.BertEncoder(config, dtype=dtype), len(job["class_names"]), job["class_names"])
     classifier({name: np.ones([1, 4], np.int32) for name in INPUTS})
     for variable in classifier.trainable_variables:
@@ -72,7 +72,7 @@ def finetune(job):
 def pretrain(job):
     """Steps of pre-training over the batches of a file."""
     use_threads(job)
-    config = kbk.BertConfig(**job["config"], hidden_act="gelu_erf")
+    config = kbk.BertConfig(**job["config"], hidden_act=f"gelu_{job['gelu']}")
     model = kbk.BertPretrainer(kbk.BertEncoder(config, dtype="mixed_bfloat16"))
     step = new_step(model, kbk.PretrainingLoss())
     with np.load(job["batches"]) as file:

@@ -25,6 +25,10 @@ def use_threads(job):
     logging.set_verbosity_error()
 
 
+def config_of(job, **more):
+    return BertConfig(**job["config"], hidden_act={"erf": "gelu", "tanh": "gelu_new"}[job["gelu"]], **more)
+
+
 def count(model):
     return sum(parameter.numel() for parameter in model.parameters())
 
@@ -51,7 +55,7 @@ def tokenizer_of(job):
 def finetune(job):
     """From raw texts to trained steps."""
     use_threads(job)
-    model = BertForSequenceClassification(BertConfig(**job["config"], num_labels=len(job["class_names"]))).train()
+    model = BertForSequenceClassification(config_of(job, num_labels=len(job["class_names"]))).train()
     tokenize, update = tokenizer_of(job), new_update(model)
 
     def train(order):
@@ -71,7 +75,7 @@ def finetune(job):
 def pretrain(job):
     """Steps of pre-training over the batches of a file."""
     use_threads(job)
-    model = BertForPreTraining(BertConfig(**job["config"])).train()
+    model = BertForPreTraining(config_of(job)).train()
     update = new_update(model)
     with np.load(job["batches"]) as file:
         batches = [{key.split("/")[1]: file[key] for key in file if key.startswith(f"{i}/")} for i in file["numbers"]]
