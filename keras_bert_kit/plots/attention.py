@@ -116,7 +116,7 @@ def _grid(panels, tokens, shape, names, title, path):
     """Draws (pictures, sequence, sequence) in rows and columns; only the outer pictures name the tokens."""
     rows, columns = shape
     inches = max(1.3, 0.16 * len(tokens))  # of a side of one picture
-    width, height = columns * (inches + 0.1) + 2.2, rows * (inches + 0.3) + 1.4
+    width, height = columns * (inches + 0.1) + 2.2, rows * (inches + 0.3) + 1.1
     figure = new_figure(width, height)
     from matplotlib.colors import PowerNorm
 
@@ -133,9 +133,9 @@ def _grid(panels, tokens, shape, names, title, path):
             place.set_yticks([])
         if number + columns < len(panels):
             place.set_xticks([])
-    figure.suptitle(title)
-    figure.supxlabel("is looked at")
-    figure.supylabel("looks")
+    figure.suptitle(title, fontsize=12)
+    figure.supxlabel("is looked at", fontsize=10)
+    figure.supylabel("looks", fontsize=10)
     bar = {"fraction": 0.4 / width, "pad": 0.15 / width, "shrink": min(1.0, 3.0 / height), "aspect": 18}
     figure.colorbar(image, ax=axes, label="attention score", **bar)
     return finished(figure, path, dpi=_dpi(max(width, height), 120))
