@@ -60,7 +60,8 @@ def run(path, data=None, timeout=1200):
     if data is not None:
         _change_data(notebook, data)
     start = time.perf_counter()
-    NotebookClient(notebook, timeout=timeout, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    resources = {"metadata": {"path": str(FOLDER)}}
+    NotebookClient(notebook, timeout=timeout, coalesce_streams=True, resources=resources).execute()
     seconds = time.perf_counter() - start
     _clean(notebook)
     lines = _printed(notebook, "stdout")

@@ -35,7 +35,7 @@ Blocks and heads are counted from 0.</p>
 <p id="sentence"></p>
 <div class="columns">
 <section><h2>All blocks and heads: click on one</h2><div id="overview"></div></section>
-<section><h2>This head: a row looks, a column is looked at</h2><table id="map"></table></section>
+<section><h2>This head: row looks at column</h2><table id="map"></table></section>
 </div>"""
 
 SCRIPT = """

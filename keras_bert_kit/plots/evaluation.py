@@ -102,7 +102,7 @@ def plot_token_lengths(lengths, path=None, *, max_length=None, title=None):
     if max_length is not None:
         longer = np.mean(lengths > max_length)
         axes.axvline(max_length, color="tab:red", label=f"cut at {max_length}: {longer:.1%} are longer")
-    axes.legend(frameon=False)
+    axes.legend(framealpha=1.0, edgecolor="white")  # it may lie on a line
     axes.set_xlabel("tokens of a text, [CLS] and [SEP] included")
     axes.set_ylabel("texts")
     axes.set_title(title or f"Lengths of {len(lengths)} texts")

@@ -40,10 +40,11 @@ def plot_training(records, path=None, *, title=None):
                 held_out = [record["validation"][name] for record in evaluations]
                 axes.plot(at, held_out, "o--", color=color, label=f"{_readable(name)}, held out")
                 text = f"{held_out[-1]:.4f}"
-                axes.annotate(text, (at[-1], held_out[-1]), (-4, 8), textcoords="offset points", ha="right")
+                place = (-4, -16 if kind == "accuracy" else 8)  # of the text, where the panel has room
+                axes.annotate(text, (at[-1], held_out[-1]), place, textcoords="offset points", ha="right")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         axes.set_ylabel(kind)
-        axes.set_ylim(0.0, 1.0 if kind == "accuracy" else None)
+        axes.set_ylim(0.0, 1.02 if kind == "accuracy" else None)
     panels[0].set_title(title or "Training")
     rates.plot(numbers, [record["learning_rate"] for record in steps], color="tab:gray")
     rates.set_ylabel("learning rate")
