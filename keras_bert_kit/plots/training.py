@@ -38,10 +38,8 @@ def plot_training(records, path=None, *, title=None):
             axes.plot(numbers, _smoothed(values), color=color, label=f"{_readable(name)}, running mean")
             if evaluations:
                 held_out = [record["validation"][name] for record in evaluations]
-                axes.plot(at, held_out, "o--", color=color, label=f"{_readable(name)}, held out")
-                text = f"{held_out[-1]:.4f}"
-                place = (-4, -16 if kind == "accuracy" else 8)  # of the text, where the panel has room
-                axes.annotate(text, (at[-1], held_out[-1]), place, textcoords="offset points", ha="right")
+                label = f"{_readable(name)}, held out: {held_out[-1]:.4f} at the end"
+                axes.plot(at, held_out, "o--", color=color, label=label)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         axes.set_ylabel(kind)
         axes.set_ylim(0.0, 1.02 if kind == "accuracy" else None)
