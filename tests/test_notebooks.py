@@ -104,3 +104,12 @@ def test_other_data_goes_into_the_tagged_cell(tmp_path):
         run._change_data(notebook, data)
         first, second = notebook.cells[0].source.splitlines()
         assert first.startswith("DATA = ") and expected in first and second == "print(DATA)"
+
+
+def test_links_lead_somewhere_and_the_readme_lists_all():
+    """Also those between notebooks."""
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\((\w+\.ipynb)\)", readme) == [path.name for path in NOTEBOOKS]
+    for path in NOTEBOOKS:
+        text = "\n".join("".join(cell["source"]) for cell in cells_of(path, "markdown"))
+        assert [link for link in re.findall(r"\]\((?!http)([^)]+)\)", text) if not (FOLDER / link).exists()] == []
