@@ -3,6 +3,7 @@
     python notebooks/run.py                             all of them, on the embedded sample
     python notebooks/run.py 01 --data train.csv test.csv  one, on other data: its cell "data" is changed
     python notebooks/run.py 02 --data ag_news_subset    the same, through tensorflow-datasets
+    python notebooks/run.py 02 --dtype mixed_bfloat16 --data train.csv test.csv    faster on some processors
     python notebooks/run.py 01 --write                  and keep the outputs in the file
 
 Needs nbclient and ipykernel: pip install 'keras_bert_kit[notebooks]'. Notebooks are not changed without --write.
@@ -18,7 +19,6 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 # TensorFlow writes such lines while it is being imported, whatever TF_CPP_MIN_LOG_LEVEL says: they tell of the machine.
 _START_UP = re.compile(r"[IWE]\d{4} \d\d:\d\d:\d+\.|WARNING: All log messages before absl::|\s*$")
-_DATA = re.compile(r"^DATA = .*$", flags=re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,12 +38,13 @@ class Run:
     warnings: list
 
 
-def run(path, data=None, timeout=1200):
+def run(path, data=None, dtype=None, timeout=1200):
     """Runs a notebook in its folder, and leaves the file as it is.
 
     Args:
         path: the notebook.
         data: None for the data that it names itself; a list of two files, or of one name of tensorflow-datasets.
+        dtype: str, the policy that a notebook computes in where it has a choice. Default: its own.
         timeout: int, seconds for one cell; None for no limit.
 
     Returns:
@@ -51,14 +52,17 @@ def run(path, data=None, timeout=1200):
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised an exception, a missed score among them.
-        ValueError: other data for a notebook that has no choice, or no score at the end.
+        ValueError: other data or another dtype for a notebook that has no choice, or no score at the end.
     """
     import nbformat
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, as_version=4)
     if data is not None:
-        _change_data(notebook, data)
+        files = repr(data[0] if len(data) == 1 else tuple(str(Path(file).resolve()) for file in data))
+        _change(notebook, "DATA", files)
+    if dtype is not None:
+        _change(notebook, "DTYPE", repr(dtype))
     start = time.perf_counter()
     resources = {"metadata": {"path": str(FOLDER)}}
     NotebookClient(notebook, timeout=timeout, coalesce_streams=True, resources=resources).execute()
@@ -71,13 +75,14 @@ def run(path, data=None, timeout=1200):
     return Run(notebook, seconds, lines[-1], warnings)
 
 
-def _change_data(notebook, data):
-    """Puts other data into the cell that is tagged `data`."""
-    cells = [cell for cell in notebook.cells if "data" in cell.metadata.get("tags", [])]
-    if not cells:
-        raise ValueError("This notebook has no cell that chooses the data.")
-    value = repr(data[0] if len(data) == 1 else tuple(str(Path(file).resolve()) for file in data))
-    cells[0].source = _DATA.sub(lambda _: f"DATA = {value}", cells[0].source, count=1)
+def _change(notebook, name, value):
+    """Gives a name another value in the cell that is tagged `data`, where a line begins with it."""
+    line = re.compile(rf"^{name} = .*$", flags=re.MULTILINE)
+    for cell in notebook.cells:
+        if "data" in cell.metadata.get("tags", []) and line.search(cell.source):
+            cell.source = line.sub(lambda _: f"{name} = {value}", cell.source, count=1)
+            return
+    raise ValueError(f"This notebook has no cell that chooses {name}.")
 
 
 def _clean(notebook):
@@ -108,6 +113,7 @@ def main():
     )
     parser.add_argument("numbers", nargs="*", help="beginnings of names of notebooks, such as 01; default: all")
     parser.add_argument("--data", nargs="+", metavar="FILE", help="TRAIN TEST, or a name of tensorflow-datasets")
+    parser.add_argument("--dtype", help="such as mixed_bfloat16, for notebooks with a choice")
     parser.add_argument("--write", action="store_true", help="keep the outputs in the notebook")
     arguments = parser.parse_args()
     if arguments.data and arguments.write:
@@ -117,7 +123,7 @@ def main():
     for path in sorted(FOLDER.glob("*.ipynb")):
         if not path.name.startswith(names):
             continue
-        done = run(path, arguments.data, timeout=None)
+        done = run(path, arguments.data, arguments.dtype, timeout=None)
         print(f"{path.name}: {done.seconds:.0f} s, {done.score}", flush=True)
         for line in done.warnings:
             print(f"  warns: {line}")
