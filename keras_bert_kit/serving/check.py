@@ -10,9 +10,10 @@ import numpy as np
 
 from keras_bert_kit.errors import ExportError
 
-# Largest difference of a probability. Half precision rounds anew for every shape of a batch.
+# Largest difference of a probability. bfloat16 keeps 8 bits and rounds in other places where operations are fused: of a
+# text that might be of two classes, probabilities of a trained MiniLM differed by 0.025.
 TOLERANCE = 1e-4
-TOLERANCE_OF_HALF_PRECISION = 2e-2
+TOLERANCE_OF_HALF_PRECISION = 5e-2
 
 _TIMEOUT_SECONDS = 1800
 
