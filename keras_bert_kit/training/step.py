@@ -92,7 +92,8 @@ class TrainStep:
 
     def update(self, gradients):
         """Runs on each replica: applies gradients that are the same on every replica."""
-        if (replicas := self.strategy.num_replicas_in_sync) > 1:  # Keras' optimizers add them up once more
+        replicas = self.strategy.num_replicas_in_sync
+        if replicas > 1:  # Keras' optimizers add them up once more
             gradients = [gradient * (1.0 / replicas) for gradient in gradients]
         self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables, strict=True))
 
