@@ -45,8 +45,15 @@ def kinds_of(nodes):
 
 
 @pytest.mark.filterwarnings("ignore:.*tf.compat.v1.saved_model.load")
-@pytest.mark.parametrize(("activation", "gelu"), [("gelu_erf", "GeluExact"), ("gelu_tanh", "GeluApproximate")])
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    ("dtype", "activation", "gelu"),
+    [
+        ("float32", "gelu_tanh", "GeluApproximate"),
+        ("mixed_bfloat16", "gelu_erf", "GeluExact"),
+        pytest.param("float32", "gelu_erf", "GeluExact", marks=pytest.mark.slow),
+        pytest.param("mixed_bfloat16", "gelu_tanh", "GeluApproximate", marks=pytest.mark.slow),
+    ],
+)
 def test_a_layer_is_at_most_30_nodes_with_every_fusion(tmp_path, dtype, activation, gelu):
     two, three = (graph_that_runs(tmp_path, dtype, activation, layers) for layers in (2, 3))
     if not any(node.op.startswith("_Mkl") for node in two):
