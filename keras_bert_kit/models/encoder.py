@@ -160,7 +160,10 @@ class BertEncoder(keras.Model):
             mask, positions = separate_sequences(tensors[3], token_mask)
         else:
             mask, positions = token_mask, tf.broadcast_to(tf.range(tf.shape(word_ids)[1]), tf.shape(word_ids))
-        layout = TokenLayout.without_padding(token_mask, TOKENS_MULTIPLE if training else 1)
+        if _needs_static_shapes():
+            layout = TokenLayout(*shape_of(token_mask))
+        else:
+            layout = TokenLayout.without_padding(token_mask, TOKENS_MULTIPLE if training else 1)
 
         one_row = [layout.flat(ids)[tf.newaxis] for ids in (word_ids, type_ids, positions)]  # each (1, T)
         tokens = self.embeddings(*one_row, training=training)[0]  # (T, D)
@@ -179,6 +182,11 @@ class BertEncoder(keras.Model):
     def get_config(self):
         """Returns the constructor's arguments."""
         return super().get_config() | {"config": self.config.to_dict(), "add_pooler": self.add_pooler}
+
+
+def _needs_static_shapes():
+    """Says whether shapes must be known when the program is compiled, as on a TPU; then padding is computed too."""
+    return isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy)
 
 
 def _widened(tensor, multiple, longest):
