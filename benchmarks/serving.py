@@ -15,23 +15,25 @@ ASSUME_FROZEN = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"  # of TensorFlow: for processe
 WARM_UP = 5
 
 
-def start_answering(bench, work, peers, tf_hub_style=False):
+def start_answering(bench, work, peers, as_servers=False):
     """Exports a classifier, and starts the sides that answer texts with its weights (keras-hub: its own ones)."""
-    settings = {"folder": str(bench.folder), "tf_hub_style": tf_hub_style}
+    settings = {"folder": str(bench.folder), "tf_hub_style": as_servers}
     with bench.start("kit", "export", bench.job(work, **settings, constants=bench.options.constants)) as exporter:
         versions = exporter.ready["versions_written"]
     job = bench.job(work, **settings, versions=versions)
     sides = bench.start_sides("answers", job, peers, parameters=bench.shape.parameters)
-    only_answering = {f"{KIT}, {ASSUME_FROZEN}=1": versions[KIT]}
-    job |= {"tf_hub_style": False, "versions": only_answering, "environment": {ASSUME_FROZEN: "1"}}
-    return [*sides, bench.running.enter_context(bench.start("kit", "answers", job))]
+    if as_servers:  # the kit once more, as in a process that only answers
+        frozen = {"versions": {f"{KIT}, {ASSUME_FROZEN}=1": versions[KIT]}, "environment": {ASSUME_FROZEN: "1"}}
+        side = bench.start("kit", "answers", job | frozen | {"tf_hub_style": False})
+        sides.append(bench.running.enter_context(side))
+    return sides
 
 
 def run(bench):
     """Milliseconds of a text, and texts a second in batches."""
     work = read_workload(bench.options, 32, sorted_order)
     contenders = {}
-    for side in start_answering(bench, work, peers=("pytorch", "onnx"), tf_hub_style=True):
+    for side in start_answering(bench, work, peers=("pytorch", "onnx"), as_servers=True):
         contenders |= side.contenders
     batches = work.batches(NATURAL)
     single = [{"batches": [[text]]} for batch in batches for text in batch][: bench.options.single]

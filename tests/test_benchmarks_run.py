@@ -40,7 +40,12 @@ def test_suites_give_tables(tmp_path):
     assert contenders == {
         "finetune": ["kit bfloat16"] * 2,
         "inference": ["kit bfloat16"] * 2 + ["kit float32"] * 2,
-        "serving": ["kit bfloat16", "kit float32", "TF-Hub's style"],
+        "serving": [
+            "kit bfloat16",
+            "kit float32",
+            "TF-Hub's style",
+            "kit bfloat16, TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1",
+        ],
         "pretrain": ["kit bfloat16"],
     }
     by_length, natural = suites["finetune"][0]["rows"]
