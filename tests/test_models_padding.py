@@ -119,3 +119,11 @@ def test_of_packed_rows_the_first_text_is_classified():
     inputs["input_sequence_ids"] = np.repeat([[1, 2], [1, 2]], [5, 7], axis=1) * inputs["input_mask"]
     alone = {name: value[:, :5] for name, value in inputs.items() if name != "input_sequence_ids"}
     np.testing.assert_allclose(classifier(inputs), classifier(alone), atol=1e-6)
+
+
+def test_only_must_be_something_that_there_is():
+    with pytest.raises(ValueError, match=r"only must be None, 'tokens'.*Received: only='pooled', an encoder with a"):
+        make_encoder()(make_inputs(), only="pooled")
+    bare = BertEncoder(make_encoder().config, add_pooler=False)
+    with pytest.raises(ValueError, match="Received: only='pooled_output', an encoder without a pooler"):
+        bare(make_inputs(), only="pooled_output")

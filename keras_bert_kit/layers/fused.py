@@ -132,15 +132,15 @@ def attention_weights(logits, mask, scale, rate, seed):
         seed: uint32 tensor (2,), see `keep`.
 
     Returns:
-        Pair of tensors of the shape and dtype of `logits`: with dropout, and without; no gradient comes to the latter.
+        Pair of tensors of the shape and dtype of `logits`: with dropout, and without.
     """
 
     @tf.custom_gradient
     def function(logits):
         dropped, weights = _attention_weights(logits, mask, scale, rate, seed)
 
-        def gradient(upstream, _):
-            return _attention_weights_gradient(upstream, weights, scale, rate, seed)
+        def gradient(of_dropped, of_weights):
+            return _attention_weights_gradient(of_dropped, of_weights, weights, mask, scale, rate, seed)
 
         return (dropped, weights), gradient
 
@@ -154,10 +154,11 @@ def _attention_weights(logits, mask, scale, rate, seed):
 
 
 @compiled
-def _attention_weights_gradient(upstream, weights, scale, rate, seed):
+def _attention_weights_gradient(of_dropped, of_weights, weights, mask, scale, rate, seed):
     dtype, weights = weights.dtype, tf.cast(weights, tf.float32)
-    upstream = _dropped(tf.cast(upstream, tf.float32), rate, seed)
-    return tf.cast(scale * weights * (upstream - tf.reduce_sum(upstream * weights, axis=-1, keepdims=True)), dtype)
+    upstream = _dropped(tf.cast(of_dropped, tf.float32), rate, seed) + tf.cast(of_weights, tf.float32)
+    of_logits = scale * weights * (upstream - tf.reduce_sum(upstream * weights, axis=-1, keepdims=True))
+    return tf.cast(tf.where(mask, of_logits, 0.0), dtype)  # where a query sees nothing, its weights are not 0
 
 
 def dropout(x, rate, seed):

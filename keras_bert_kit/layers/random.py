@@ -12,7 +12,7 @@ def keep(shape, rate, seed):
     """Says for each place whether dropout keeps its value: true with probability 1 - `rate`.
 
     Args:
-        shape: int32 tensor or list, less than 2³² places.
+        shape: int32 tensor or list, less than 2³¹ places.
         rate: float or float32 scalar in [0, 1).
         seed: uint32 tensor (2,).
 

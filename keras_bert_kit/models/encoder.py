@@ -50,7 +50,7 @@ class BertEncoder(keras.Model):
             `attention_scores`: if asked for, list of (batch, heads, sequence, sequence), one per block.
 
     Raises:
-        ValueError: A tensor is missing or has not two axes.
+        ValueError: A tensor is missing or has not two axes, or `only` is something else.
 
     Source: https://arxiv.org/abs/1810.04805; the dictionary is that of `export_tfhub_lib.py` in tensorflow/models.
 
@@ -150,6 +150,12 @@ class BertEncoder(keras.Model):
 
     def _call_without_padding(self, inputs, training, only):
         """The outputs that heads need, from tokens in one flat list through all blocks."""
+        if only not in ("tokens", "pooled_output") or only == "pooled_output" and not self.pooler:
+            pooler = "with a pooler" if self.pooler else "without a pooler"
+            raise ValueError(
+                "only must be None, 'tokens', or, of an encoder with a pooler, 'pooled_output'. "
+                f"Received: only={only!r}, an encoder {pooler}."
+            )
         names = [*ENCODER_INPUTS, SEQUENCE_IDS] if SEQUENCE_IDS in inputs else ENCODER_INPUTS
         tensors = require_inputs(inputs, names)
         sequence = shape_of(tensors[0])[1]
