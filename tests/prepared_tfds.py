@@ -1,5 +1,8 @@
 """Folders as tensorflow-datasets prepares them, with features like the real ones and made-up text."""
 
+import contextlib
+import io
+
 import numpy as np
 import pytest
 
@@ -28,15 +31,16 @@ def prepare(data_dir, name, features, splits, version="1.0.0", config=None):
         for split, rows in splits.items()
     }
     tfds.disable_progress_bar()
-    tfds.dataset_builders.store_as_tfds_dataset(
-        name=name,
-        version=version,
-        features=features,
-        split_datasets=datasets,
-        config=config,
-        data_dir=data_dir,
-        disable_shuffling=True,
-    )
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints that it downloads, which it does not
+        tfds.dataset_builders.store_as_tfds_dataset(
+            name=name,
+            version=version,
+            features=features,
+            split_datasets=datasets,
+            config=config,
+            data_dir=data_dir,
+            disable_shuffling=True,
+        )
     return data_dir.joinpath(name, *([config] if config else []), version)
 
 

@@ -12,7 +12,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # A module imports from lower ranks and from its own folder; folders of equal rank never import each other.
 RANKS = {
-    **dict.fromkeys(["config", "errors", "files", "memory", "startup", "version", "xla"], 0),
+    **dict.fromkeys(["config", "errors", "files", "memory", "network", "startup", "version", "xla"], 0),
     **dict.fromkeys(["text", "layers"], 1),
     **dict.fromkeys(["data", "models"], 2),
     **dict.fromkeys(["pretrained", "training"], 3),

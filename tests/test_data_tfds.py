@@ -126,7 +126,7 @@ def test_names_and_folders_that_are_not_there(data_dir, tmp_path):
         read_tfds("ag_newz", "train", data_dir=data_dir)
     with pytest.raises(DataError, match="cannot make it .*cannot be loaded at version 9.0.0, only: 1.0.0"):
         read_tfds("ag_news_subset:9.0.0", "train", data_dir=data_dir)
-    with pytest.raises(DataError, match="not prepared in .*ag_news_subset.*must not be downloaded"):
+    with pytest.raises(DataError, match="not prepared in .*ag_news_subset.*must not be downloaded .download=False"):
         read_tfds("ag_news_subset", "train", data_dir=tmp_path, download=False)
     with pytest.raises(DataError, match="dataset_info.json in it. Received: one with the folders 1.0.0"):
         read_tfds(data_dir / "ag_news_subset", "train")
@@ -134,10 +134,18 @@ def test_names_and_folders_that_are_not_there(data_dir, tmp_path):
         read_tfds(tmp_path / "nowhere", "train")
 
 
-def test_no_network_says_how_to_do_without(tmp_path):
+def test_offline_nothing_is_fetched_and_what_is_there_is_read(data_dir, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERAS_BERT_KIT_OFFLINE", "1")
+    assert len(read_tfds("ag_news_subset", "test", data_dir=data_dir)) == 4
+    with pytest.raises(DataError, match="must not be downloaded .KERAS_BERT_KIT_OFFLINE"):
+        read_tfds("ag_news_subset", "test", data_dir=tmp_path)
+
+
+def test_no_network_says_how_to_do_without(tmp_path, capsys):
     pytest.importorskip("tensorflow_datasets")
     with pytest.raises(DataError, match="cannot make it .Failed to resolve.* Without network, prepare it elsewhere"):
         read_tfds("ag_news_subset", "train", data_dir=tmp_path)
+    assert capsys.readouterr().out == ""
 
 
 def test_damaged_folders(tmp_path):

@@ -18,7 +18,7 @@ from keras_bert_kit.errors import DataError
 # The csv module's default of 131,072 is too small for long articles. Beyond this one, a quote was surely left open.
 _MAX_FIELD_CHARACTERS = 2**24
 _MAX_SHOWN = 10
-FORMATS = {
+FORMAT_OF_ENDING = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
@@ -75,7 +75,7 @@ def format_of(path: Path) -> str:
         DataError: there is no such file, or it is neither a text file nor Parquet.
     """
     start = _start_of_file(path)
-    known = FORMATS.get(path.suffix.lower())
+    known = FORMAT_OF_ENDING.get(path.suffix.lower())
     if start == _PARQUET_START and known in ("parquet", None):
         return "parquet"
     for magic, kind in _BINARY_STARTS.items():

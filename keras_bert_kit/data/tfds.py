@@ -1,5 +1,7 @@
 """Labelled texts from tensorflow-datasets (TFDS): by name, or from a folder that it has prepared before."""
 
+import contextlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from google.protobuf import json_format
 from keras_bert_kit.data.columns import find_columns
 from keras_bert_kit.data.examples import Examples
 from keras_bert_kit.errors import DataError
+from keras_bert_kit.network import offline_by
 
 PREFIX = "tfds:"
 """What an address such as `tfds:glue/mrpc/validation` begins with, where a path of a file could be too."""
@@ -36,7 +39,7 @@ def read_tfds(
         label_column: name of the label's feature. Default: found by name, see `read_examples`.
         text_columns: name or names of the texts' features. Default: found by name; several are joined by a space.
         data_dir: folder where TFDS keeps what it prepared. Default: its own, ~/tensorflow_datasets.
-        download: whether to download and prepare what is not there.
+        download: whether to download and prepare what is not there. With KERAS_BERT_KIT_OFFLINE=1 nothing is.
 
     Returns:
         The examples, in the order of the files.
@@ -114,15 +117,19 @@ def _by_name(tfds, name: str, data_dir, download: bool):
     failures += (tfds.core.download.download_manager.NonMatchingChecksumError,)
     try:
         builder = tfds.builder(name, data_dir=data_dir)
-        if download:
-            builder.download_and_prepare()
+        if download and not offline_by():
+            with contextlib.redirect_stdout(sys.stderr):  # it prints what it does; answers alone go to standard output
+                builder.download_and_prepare()
     except failures as error:
         raise DataError(
             f"{name}: tensorflow-datasets cannot make it ({_line(error)}). Without network, prepare it elsewhere, copy "
             f"the folder with dataset_info.json, and name that: {PREFIX}FOLDER/train."
         ) from error
     if not builder.is_prepared():
-        raise DataError(f"{name}: it is not prepared in {builder.data_path}, and must not be downloaded.")
+        raise DataError(
+            f"{name}: it is not prepared in {builder.data_path}, and must not be downloaded "
+            f"({offline_by() or 'download=False'})."
+        )
     return builder
 
 
