@@ -33,8 +33,6 @@ from workload import read_workload, sorted_order
 import keras_bert_kit as kbk
 from keras_bert_kit.data import label_ids, read_examples
 
-IN_A_ROW = 8  # products in one graph, so that what a call costs besides does not count
-
 
 def parser():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -74,12 +72,7 @@ def model_and_packer(options, shape, dtype):
 
 
 def answers_of(folder):
-    """A function from texts to probabilities, of a SavedModel in a session."""
-    session = tf.compat.v1.Session(graph=tf.Graph())
-    with session.graph.as_default():
-        loaded = tf.compat.v1.saved_model.load(session, ["serve"], str(folder))
-    signature = loaded.signature_def["serving_default"]
-    return session.make_callable(signature.outputs["probabilities"].name, [signature.inputs["text"].name])
+    return side_kit.in_session(str(folder), os.cpu_count())
 
 
 def contenders_of(options, shape, texts, folder):
@@ -97,23 +90,14 @@ def contenders_of(options, shape, texts, folder):
 
 
 def milliseconds(product, x, seconds):
-    """Of one product: the median of as many runs as fit into the time."""
-
-    @tf.function(autograph=False)
-    def some(x):
-        found = x
-        for _ in range(IN_A_ROW):
-            with tf.control_dependencies([found]):
-                once_more = tf.identity(x)
-            found = product(once_more)
-        return tf.cast(found[0, 0], tf.float32)
-
-    some(x)
+    """Of one product and the call of its graph: the median of as many as fit into the time."""
+    call = tf.function(product, autograph=False)
+    call(x)
     measured, end = [], time.perf_counter() + seconds
     while not measured or time.perf_counter() < end:
         start = time.perf_counter()
-        some(x).numpy()
-        measured.append(1e3 * (time.perf_counter() - start) / IN_A_ROW)
+        call(x)
+        measured.append(1e3 * (time.perf_counter() - start))
     return statistics.median(measured)
 
 

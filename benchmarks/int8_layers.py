@@ -120,14 +120,14 @@ def int8_forward(block, largest):
     qkv, output, widen, narrow = (Int8Dense(dense, largest[dense.path]) for dense in dense_layers(block))
     gelu = [GELU[block.activation]]
 
-    def forward(tokens, layout, mask, training, first_only=False):
+    def forward(tokens, layout, mask, training, at=None):
         projected = qkv(tokens, output=tf.bfloat16)  # (T, 3·D)
         query, key, value = block.attention._split_heads(projected, layout, 3)
-        if first_only:
-            query = query[:, :, :1]
+        if at is not None:  # [CLS], and its row alone
+            query, tokens = query[:, :, :1], layout.at(at, tokens)
         mixed = tf.transpose(scaled_dot_product_attention(query, key, value, mask), (0, 2, 1, 3))  # (B, S or 1, N, H)
         mixed = tf.reshape(mixed, (layout.batch, -1, tokens.shape[-1]))
-        mixed, tokens = (mixed[:, 0], layout.first(tokens)) if first_only else (layout.flat(mixed), tokens)
+        mixed = layout.flat(mixed) if at is None else mixed[:, 0]
         tokens = block.attention_norm(output(mixed, add=tokens))  # (T, D)
         widened = widen(tokens, gelu, output=tf.qint8, largest_output=narrow.largest_input)  # (T, F)
         return block.output_norm(narrow(widened, add=tokens)), None
@@ -147,12 +147,3 @@ def save_int8(model, pack, folder):
 
     tf.saved_model.save(module, str(folder), signatures=serve)
     return folder
-
-
-def answers_of(folder):
-    """A function from texts to probabilities, in a session as TF Serving has one."""
-    session = tf.compat.v1.Session(graph=tf.Graph())
-    with session.graph.as_default():
-        loaded = tf.compat.v1.saved_model.load(session, ["serve"], str(folder))
-    signature = loaded.signature_def["serving_default"]
-    return session.make_callable(signature.outputs["probabilities"].name, [signature.inputs["text"].name])
