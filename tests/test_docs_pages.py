@@ -1,12 +1,11 @@
 """Pages of docs/ whose every block is executed: Python on tiny weights, command lines by the parsers of the commands.
 
-quickstart, recipes, migration, faq and reliability. In a folder of its own lie small models and files with the names that
-the pages use. `test_docs.py` has the other pages.
+quickstart, recipes, migration, faq and reliability. In a folder of its own lie small models and files with the names
+that the pages use. `test_docs.py` has the other pages.
 """
 
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import click
@@ -22,10 +21,16 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = ("quickstart", "recipes", "migration", "faq", "reliability")
 
-NEWS = [("Sports", "the team wins the game"), ("World", "we love the news"), ("Business", "the bank and the market rise")]
+NEWS = [
+    ("Sports", "the team wins the game"),
+    ("World", "we love the news"),
+    ("Business", "the bank and the market rise"),
+]
 NEWS += [("Sci/Tech", "a robot in space"), ("Sports", "game report"), ("World", "cafe in space 中")]
 TICKETS = "topic,subject,body\nbilling,the bank,we love the report\ntechnical,a robot,robot in space\nother,news,cafe\n"
-CORPUS = "the sun is warm\n\nit shines on the sea\n\n\nthe rain is cold\n\nit falls on the sea\n\n\nwe go in\n\nthe cafe\n"
+CORPUS = (
+    "the sun is warm\n\nit shines on the sea\n\n\nthe rain is cold\n\nit falls on the sea\n\n\nwe go in\n\nthe cafe\n"
+)
 
 
 def text_of(page):
@@ -77,15 +82,16 @@ def test_every_block_is_executed():
 
 def test_quickstart(in_folder, monkeypatch, tmp_path, capsys):
     train, held_out = kbk.read_sample()
-    monkeypatch.setattr(kbk, "read_sample", lambda: (train.select(range(0, 480, 20)), held_out.select(range(0, 120, 10))))
+    few = train.select(range(0, 480, 12)), held_out.select(range(0, 120, 10))
+    monkeypatch.setattr(kbk, "read_sample", lambda: few)
     names = {}
     for block in python_of("quickstart")[:2]:
         run(block, "quickstart", names)
     monkeypatch.chdir(tmp_path)
     run(python_of("quickstart")[2], "quickstart", names)
     assert len(python_of("quickstart")) == 3
-    assert kbk.read_examples("train.csv").texts == train.select(range(0, 480, 20)).texts
-    assert (names["model"].output_shape, names["steps"]) == ((None, 4), 3)
+    assert kbk.read_examples("train.csv").texts == train.select(range(0, 480, 12)).texts
+    assert (names["model"].output_shape, names["steps"]) == ((None, 4), 6)
 
 
 def test_the_lines_of_the_lesson_are_readmes():
