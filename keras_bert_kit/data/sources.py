@@ -15,6 +15,7 @@ from keras_bert_kit.data.columns import AG_NEWS_COLUMNS, Columns, find_columns, 
 from keras_bert_kit.data.rows import BadRows, open_rows
 from keras_bert_kit.errors import DataError
 
+#: Names of the classes of AG News, in the order of the numbers 1 to 4 in its files.
 AG_NEWS_CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 """Names of the classes 1 to 4 of the official AG News files."""
 
