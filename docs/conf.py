@@ -10,7 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "extensions"), str(HERE.parent)]
 
-from keras_bert_kit.version import __version__  # noqa: E402: found by the line above
+from keras_bert_kit.version import __version__  # noqa: E402
 
 project = "keras_bert_kit"
 version = release = __version__
@@ -40,7 +40,7 @@ napoleon_attr_annotations = False
 napoleon_use_ivar = True
 python_maximum_signature_line_length = 88
 
-# Markdown. Headings get anchors as on the pages of a code host, so that a link such as training.md#checkpoints is checked.
+# Markdown. Headings get anchors, as where the repository is read, so that a link such as training.md#checkpoints holds.
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 

@@ -1,7 +1,7 @@
 """The API reference: a first page, and a page for each folder of the package; that of cli/ has all commands.
 
-Nothing is listed by hand, so nothing can be forgotten: names come from the package (public_names.py), what is said about
-a folder from its docstring, what is said about a command from its `--help`.
+Nothing is listed by hand, so nothing can be forgotten: names come from the package (public_names.py), what is said
+about a folder from its docstring, what is said about a command from its `--help`.
 """
 
 import importlib
@@ -62,12 +62,14 @@ def part_page(part):
 def first_page():
     """Which names there are, by part, each with the first sentence of the part's docstring."""
     text = _title("API reference") + (
-        "Made from the docstrings. ``import keras_bert_kit as kbk`` has the names without a folder, in the order of the "
-        "pipeline;\nthe others are imported from their folder.\n\n"
+        "Made from the docstrings. ``import keras_bert_kit as kbk`` has the names without a folder;\n"
+        "the others are imported from their folder.\n\n"
     )
     for part in PARTS:
         module = importlib.import_module(f"{PACKAGE}.{part}")
-        names = ", ".join(f":py:obj:`{PLACES[name].removeprefix(f'{PACKAGE}.')} <{PLACES[name]}>`" for name in PARTS[part])
+        names = ", ".join(
+            f":py:obj:`{PLACES[name].removeprefix(f'{PACKAGE}.')} <{PLACES[name]}>`" for name in PARTS[part]
+        )
         summary = " ".join(inspect.getdoc(module).split("\n\n")[0].split())
         text += f":doc:`{part}`\n" + _indented(f"{to_rst(summary)}\n\n{names}") + "\n\n"
     return text + ".. toctree::\n   :hidden:\n\n" + _indented("\n".join(PARTS)) + "\n"

@@ -1,14 +1,13 @@
 """Files of the repository as pages: notebooks with what they put out, and Markdown files outside docs/.
 
-Links among all of them are those of the repository. Where one leads to a file that is a page here, it leads to the page;
-where it leads to another file, there is no link, only its text.
+Links among all of them are those of the repository. Where one leads to a file that is a page here, it leads to the
+page; where it leads to another file, there is no link, only its text.
 """
 
 import base64
 import json
 import os
 import re
-from pathlib import Path
 
 import generated
 
