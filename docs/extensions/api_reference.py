@@ -70,7 +70,7 @@ def first_page():
         names = ", ".join(
             f":py:obj:`{PLACES[name].removeprefix(f'{PACKAGE}.')} <{PLACES[name]}>`" for name in PARTS[part]
         )
-        summary = " ".join(inspect.getdoc(module).split("\n\n")[0].split())
+        summary = " ".join(inspect.getdoc(module).split("\n\n")[0].split()).split(". ")[0].removesuffix(".") + "."
         text += f":doc:`{part}`\n" + _indented(f"{to_rst(summary)}\n\n{names}") + "\n\n"
     return text + ".. toctree::\n   :hidden:\n\n" + _indented("\n".join(PARTS)) + "\n"
 
@@ -81,7 +81,7 @@ def commands():
 
     text = ""
     for name, command in cli.commands.items():
-        context = click.Context(command, info_name=f"keras-bert-kit {name}", max_content_width=100, terminal_width=100)
+        context = click.Context(command, info_name=f"keras-bert-kit {name}", max_content_width=100, terminal_width=96)
         text += "\n\n" + _title(name, "-") + f".. code-block:: text\n\n{_indented(command.get_help(context))}"
     return text
 
