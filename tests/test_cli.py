@@ -1,5 +1,6 @@
 """The command line: the whole path on a tiny model, exit codes, one line per failure, JSON as the last line."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 
 import pytest
 from fake_weights import write_hf_folder
+from prepared_tfds import prepare
 
 from keras_bert_kit import cli, demo
 from keras_bert_kit.errors import KitError
@@ -125,6 +127,28 @@ def test_evaluate_export_predict(model, folder, run):
     assert sum(predictions[0]["probabilities"].values()) == pytest.approx(1.0, abs=1e-5)
     code, out, _ = run("predict", folder / "served", "the team wins")
     assert code == 0 and out.startswith("sports  0.") and out.endswith("  the team wins\n")
+
+
+@pytest.mark.parametrize("kind", ["tsv", "jsonl", "parquet", "tfds"])
+def test_the_other_kinds_of_data(model, folder, run, tmp_path, kind):
+    columns = {"label": [label for label, _ in ROWS], "text": [text for _, text in ROWS]}
+    source = tmp_path / f"data.{kind}"
+    if kind == "tsv":
+        write_csv(source, [], "\n".join(["label\ttext", *map("\t".join, ROWS)]))
+    elif kind == "jsonl":
+        lines = [json.dumps({"label": label, "text": text}) for label, text in ROWS]
+        source.write_text("\n".join(lines), encoding="utf-8")
+    elif kind == "parquet":
+        pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
+        importlib.import_module("pyarrow.parquet").write_table(pyarrow.table(columns), source)
+    else:
+        rows = [dict(zip(columns, row, strict=True)) for row in ROWS]
+        version = prepare(tmp_path, "made_up", lambda f: {"label": f.Text(), "text": f.Text()}, {"train": rows})
+        source = f"tfds:{version}/train"
+    code, out, err = run("evaluate", model[0], "--eval", source, "--max-length", 32, "--json")
+    assert code == 0 and json.loads(out)["accuracy"] == 1.0 and "24 rows, label from label, text from text" in err
+    code, out, _ = run("inspect", model[0], "--text", source, "--json")
+    assert code == 0 and json.loads(out)["text"]["num_texts"] == 24
 
 
 def test_predict_reads_lines_of_standard_input(model, folder):

@@ -47,6 +47,8 @@ def test_headerless_file_with_other_numbers_is_not_ag_news(tmp_path):
         (" Target , Text ", "x,hello", "hello"),
         ("label,text,source", "x,hello,there", "hello"),
         ("headline,class", "hello,x", "hello"),
+        ("sentence2,label,sentence1", "world,x,hello", "hello world"),
+        ("question,sentence,label", "hello,world,x", "hello world"),
     ],
 )
 def test_columns_are_found_by_name(tmp_path, header, row, text):
@@ -216,6 +218,7 @@ def test_nul_characters(tmp_path):
         (b"PK\x03\x04....", "Received: a ZIP archive or a spreadsheet"),
         (b"\x1f\x8b....", "Received: a gzip archive"),
         (HEADER.encode("utf-16"), "Received: UTF-16 text"),
+        (b"PAR1....", "Received: a Parquet file, whose name must end in .parquet"),
     ],
 )
 def test_files_without_rows(tmp_path, content, message):
@@ -229,7 +232,7 @@ def test_missing_file_and_folder(tmp_path):
         read_examples(tmp_path / "tran.csv")
     with pytest.raises(DataError, match="there is no such file. Check the path"):
         read_examples(tmp_path / "nowhere" / "data.csv")
-    with pytest.raises(DataError, match="must be a .csv or .tsv file. Received: a folder"):
+    with pytest.raises(DataError, match="must be a file .CSV, TSV, JSON lines, Parquet.. Received: a folder"):
         read_examples(tmp_path)
     with pytest.raises(DataError, match="cannot be read: Not a directory"):
         read_examples(tmp_path / "train.csv" / "data.csv")
@@ -255,6 +258,7 @@ def test_missing_file_and_folder(tmp_path):
         ("label,text,text", {}, "column 'text' must be there once"),
         ("label;text", {}, "separated by ';'"),
         ("label\ttext", {}, "separated by a tab"),
+        ('{"label": "a"', {}, "looks like JSON lines: files of those are named .jsonl"),
     ],
 )
 def test_wrong_columns(tmp_path, header, arguments, message):

@@ -74,6 +74,54 @@ def test_the_last_block_may_compute_the_first_token_alone(training):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5, err_msg=variable.path)
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_the_last_block_may_compute_some_positions_alone(training):
+    encoder, inputs = make_encoder(), make_inputs()
+    at = np.array([[0, 8, 3, 3], [2, 0, 1, 11], [0, 0, 0, 0], [11, 5, 4, 0], [0, 1, 2, 3]])
+    present = np.take_along_axis(inputs["input_mask"], at, axis=1)[..., None]  # the others are padding
+    variables = [variable.value for variable in encoder.trainable_variables]
+    found = []
+    for options in ({}, {"at": at}):
+        with tf.GradientTape() as tape:
+            rows = encoder(inputs, training=training, **options)["sequence_output"]
+            rows = rows if options else tf.gather(rows, at, batch_dims=1)
+            loss = tf.reduce_sum(tf.sin(rows) * present)
+        found.append((rows * present, tape.gradient(loss, variables, unconnected_gradients="zero")))
+    (whole, expected), (picked, gradients) = found
+    np.testing.assert_allclose(picked, whole, atol=2e-6)
+    for variable, one, other in zip(encoder.trainable_variables, gradients, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5, err_msg=variable.path)
+
+
+def test_of_packed_rows_positions_see_their_own_sequence():
+    encoder, inputs = make_encoder(), make_inputs([12, 7])
+    inputs["input_sequence_ids"] = np.repeat([[1, 2], [1, 2]], [5, 7], axis=1) * inputs["input_mask"]
+    at = np.array([[0, 5, 11], [4, 6, 0]])
+    whole = encoder(inputs)["sequence_output"]
+    found = encoder(inputs, at=at)["sequence_output"]
+    np.testing.assert_allclose(found, tf.gather(whole, at, batch_dims=1), atol=2e-6)
+
+
+def test_pretraining_learns_the_same_from_the_positions_that_heads_look_at():
+    model = BertPretrainer(make_encoder())
+    inputs = make_inputs([12, 7]) | {"masked_lm_positions": np.array([[3, 11, 0], [1, 6, 6]])}
+    packed = inputs | {"input_sequence_ids": np.repeat([[1, 2], [1, 2]], [5, 7], axis=1) * inputs["input_mask"]}
+    packed["next_sentence_positions"] = np.array([[0, 5], [0, 0]])
+    for batch in (inputs, packed):
+        found = []
+        for training in (False, True):
+            with tf.GradientTape() as tape:
+                outputs = model(batch, training=training)
+                loss = sum(tf.reduce_sum(tf.sin(outputs[name])) for name in ("mlm_logits", "nsp_logits"))
+            found.append((outputs, tape.gradient(loss, [variable.value for variable in model.trainable_variables])))
+        (evaluated, expected), (trained, gradients) = found
+        assert trained.keys() == evaluated.keys() - {"sequence_output"}
+        for name, tensor in trained.items():
+            np.testing.assert_allclose(tensor, evaluated[name], atol=2e-6, err_msg=name)
+        for variable, one, other in zip(model.trainable_variables, gradients, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5, err_msg=variable.path)
+
+
 @pytest.mark.parametrize("only", ["tokens", "pooled_output"])
 def test_where_shapes_must_be_static_padding_is_computed_too(only, monkeypatch):
     encoder, inputs = make_encoder(), make_inputs()
@@ -127,3 +175,10 @@ def test_only_must_be_something_that_there_is():
     bare = BertEncoder(make_encoder().config, add_pooler=False)
     with pytest.raises(ValueError, match="Received: only='pooled_output', an encoder without a pooler"):
         bare(make_inputs(), only="pooled_output")
+    with pytest.raises(ValueError, match="only and at exclude each other.*Received: only='tokens'"):
+        make_encoder()(make_inputs(), only="tokens", at=np.zeros((5, 1)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)at must lie in \[0.*12.*sequence.*13"):
+        make_encoder()(make_inputs(), at=np.full((5, 1), 13))
+    model = BertPretrainer(make_encoder())
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)masked_lm_positions must lie in \[0.*12"):
+        model(make_inputs() | {"masked_lm_positions": np.full((5, 1), 13)}, training=True)

@@ -236,26 +236,30 @@ def test_c_program(trained, version, signatures, c_program, name):
         )
 
 
-def test_weights_of_a_large_model_stay_variables(monkeypatch, tmp_path):
-    monkeypatch.setattr(export, "LARGEST_CONSTANTS_BYTES", 0)
-    version = export_for_serving(small_classifier(), small_pack(), tmp_path / "model")
-    kit_file = json.loads((version / export.KIT_FILE).read_text(encoding="utf-8"))
-    assert kit_file["weights"] == "variables"
-    assert {"VarHandleOp", "ReadVariableOp"} <= set(kit_file["ops"])
+def kit_file_of(version):
+    return json.loads((version / export.KIT_FILE).read_text(encoding="utf-8"))
 
 
-def test_weights_of_a_small_model_are_constants(version, capsys):
-    kit_file = json.loads((version / export.KIT_FILE).read_text(encoding="utf-8"))
+def test_weights_in_float32_stay_variables_and_the_kit_file_says_so(version, capsys):
+    kit_file = kit_file_of(version)
     with capsys.disabled():
         print(f"\n{len(kit_file['ops'])} ops in the exported graph: {' '.join(kit_file['ops'])}")
-    assert kit_file["weights"] == "constants"
-    assert not {"VarHandleOp", "ReadVariableOp"} & set(kit_file["ops"])
+    assert kit_file["weights"] == "variables"
+    assert {"VarHandleOp", "ReadVariableOp"} <= set(kit_file["ops"])
     assert kit_file["class_names"] == list(CLASS_NAMES)
     assert kit_file["max_sequence_length"] == 16
 
 
-def test_half_precision(tmp_path):
+def test_weights_of_a_large_model_stay_variables(monkeypatch, tmp_path):
+    monkeypatch.setattr(export, "LARGEST_CONSTANTS_BYTES", 0)
     version = export_for_serving(small_classifier(dtype="mixed_bfloat16"), small_pack(), tmp_path / "model")
+    assert kit_file_of(version)["weights"] == "variables"
+
+
+def test_half_precision_with_weights_as_constants(tmp_path):
+    version = export_for_serving(small_classifier(dtype="mixed_bfloat16"), small_pack(), tmp_path / "model")
+    assert kit_file_of(version)["weights"] == "constants"
+    assert not {"VarHandleOp", "ReadVariableOp"} & set(kit_file_of(version)["ops"])
     answers = tf.saved_model.load(str(version)).signatures["serving_default"](text=tf.constant(TEXTS))
     assert answers["probabilities"].dtype == tf.float32
 

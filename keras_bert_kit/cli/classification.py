@@ -21,6 +21,8 @@ from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
 from keras_bert_kit.training.strategy import describe, make_strategy
 
+LABELLED_TEXTS = "Labelled texts: CSV, TSV, JSON lines, Parquet, or tfds:NAME/SPLIT of tensorflow-datasets."
+
 
 def training_options(epochs):
     """The options of every command that trains."""
@@ -50,7 +52,7 @@ def read(path, label_column, text_columns):
 
 @command
 @click.option("--source", required=True, help="Folder with pretrained weights.")
-@click.option("--train", "train_path", required=True, help="CSV or TSV with labelled texts.")
+@click.option("--train", "train_path", required=True, help=LABELLED_TEXTS)
 @click.option("--eval", "eval_path", help="The same, to evaluate on after each epoch.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the model; must be new.")
 @click.option("--strategy", default="auto", show_default=True, type=click.Choice(STRATEGIES), help="Devices.")
@@ -67,12 +69,17 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, str
 
     \b
     Without header, a data file has the columns class (1 to 4), title, description, as AG News has.
-    With one, columns are found by name (label, class; text, sentence, title and description).
+    With one, and in JSON lines and Parquet, columns are found by name (label, class; text, sentence,
+    sentence1 and sentence2, title and description).
+    tfds:NAME/SPLIT is downloaded if need be; the folder of a prepared data set in the place of NAME
+    works offline.
     With --seeds, each run is saved in a folder of its own, and mean and standard deviation are printed.
 
     \b
     Example:
       keras-bert-kit finetune --source all-MiniLM-L6-v2 --train train.csv --eval test.csv --out my_model
+      keras-bert-kit finetune --source all-MiniLM-L6-v2 --out my_model --train "tfds:glue/sst2/train[:10%]" \\
+        --eval tfds:glue/sst2/validation
     """
     require_free(out)
     strategy = make_strategy(strategy, replicas)  # before anything of TensorFlow runs
@@ -118,7 +125,7 @@ def finetune_once(source, dtype, train, evaluation, out, options):
 
 @command
 @click.argument("model")
-@click.option("--eval", "eval_path", required=True, help="CSV or TSV with labelled texts.")
+@click.option("--eval", "eval_path", required=True, help=LABELLED_TEXTS)
 @max_length_option
 @column_options
 def evaluate(model, eval_path, max_length, label_column, text_columns):
@@ -127,6 +134,7 @@ def evaluate(model, eval_path, max_length, label_column, text_columns):
     \b
     Example:
       keras-bert-kit evaluate my_model --eval test.csv
+      keras-bert-kit evaluate my_model --eval tfds:ag_news_subset/test
     """
     bert = load_pretrained(model)
     pack = packer_for(bert, max_length)

@@ -7,6 +7,8 @@ import click
 
 from keras_bert_kit.cli.command import command, max_length_option
 from keras_bert_kit.data import read_examples
+from keras_bert_kit.data.rows import FORMAT_OF_ENDING
+from keras_bert_kit.data.tfds import PREFIX
 from keras_bert_kit.pretrained import inspect_pretrained, load_pretrained
 from keras_bert_kit.pretrained.convert import convert as convert_weights
 from keras_bert_kit.pretrained.save import FORMATS
@@ -17,7 +19,7 @@ from keras_bert_kit.text import text_statistics
 @command
 @click.argument("source")
 @click.option(
-    "--text", "text_path", help="Texts to count tokens in: CSV or TSV, or any other file with one text a line."
+    "--text", "text_path", help="Texts to count tokens in: what finetune takes, or any other file with one text a line."
 )
 @max_length_option
 def inspect(source, text_path, max_length):
@@ -41,7 +43,7 @@ def inspect(source, text_path, max_length):
 
 def read_texts(path):
     """Reads texts for statistics: the text column of a table, or the lines of another file."""
-    if Path(path).suffix.lower() in (".csv", ".tsv", ".tab"):
+    if path.startswith(PREFIX) or Path(path).suffix.lower() in FORMAT_OF_ENDING:
         return read_examples(path).texts
     return Path(path).read_text(encoding="utf-8").splitlines()
 

@@ -6,11 +6,13 @@ from keras_bert_kit.data.classification import (
     count_tokens,
     count_truncated,
 )
+from keras_bert_kit.data.examples import AG_NEWS_CLASSES, Examples
 from keras_bert_kit.data.labels import class_names_of, label_ids
 from keras_bert_kit.data.order import ShuffledBatches
 from keras_bert_kit.data.pretraining_batches import PretrainingBatches
 from keras_bert_kit.data.pretraining_settings import PretrainingSettings
-from keras_bert_kit.data.sources import AG_NEWS_CLASSES, Examples, read_examples, read_sample
+from keras_bert_kit.data.sources import read_examples, read_sample
+from keras_bert_kit.data.tfds import read_tfds
 from keras_bert_kit.data.write_pretraining import PretrainingData, write_pretraining_data
 
 __all__ = [
@@ -28,5 +30,6 @@ __all__ = [
     "label_ids",
     "read_examples",
     "read_sample",
+    "read_tfds",
     "write_pretraining_data",
 ]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_kit.data.examples import Examples
 from keras_bert_kit.data.labels import label_ids
 from keras_bert_kit.data.order import ShuffledBatches
-from keras_bert_kit.data.sources import Examples
 
 
 def classification_dataset(

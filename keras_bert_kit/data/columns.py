@@ -15,6 +15,10 @@ from keras_bert_kit.errors import DataError
 LABEL_NAMES = ("label", "labels", "class", "class_index", "category", "target", "topic")
 TEXT_NAMES = (
     ("text",),
+    ("sentence1", "sentence2"),  # GLUE, as far as ("question", "sentence")
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "sentence"),
     ("sentence",),
     ("title", "description"),
     ("title", "content"),
@@ -35,6 +39,16 @@ class Columns:
     names: tuple[str, ...]
     label: int
     texts: tuple[int, ...]
+
+    @property
+    def label_name(self) -> str:
+        """Name of the label column."""
+        return self.names[self.label]
+
+    @property
+    def text_names(self) -> tuple[str, ...]:
+        """Names of the text columns."""
+        return tuple(self.names[position] for position in self.texts)
 
 
 AG_NEWS_COLUMNS = Columns(names=("class", "title", "description"), label=0, texts=(1, 2))
@@ -119,6 +133,8 @@ def _normal(name: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "no columns"
     shown = [repr(name if len(name) <= 40 else f"{name[:37]}...") for name in names[:12]]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
     return f"column{'s' if len(names) > 1 else ''} {', '.join(shown)}{more}"
@@ -126,6 +142,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def _hint(names: Sequence[str]) -> str:
     """What may be the matter when the first line does not look like a header."""
+    if names and names[0].lstrip().startswith("{"):
+        return "It looks like JSON lines: files of those are named .jsonl."
     for separator, spelled in ((";", "';'"), ("\t", "a tab"), (",", "','")):
         if len(names) == 1 and separator in names[0]:
             return f"The fields seem to be separated by {spelled}: .csv files need commas, .tsv files tabs."

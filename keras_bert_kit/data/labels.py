@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from keras_bert_kit.data.sources import AG_NEWS_CLASSES, Examples
+from keras_bert_kit.data.examples import AG_NEWS_CLASSES, Examples
 from keras_bert_kit.errors import DataError
 
 _MAX_SHOWN = 10

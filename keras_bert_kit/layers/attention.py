@@ -115,7 +115,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         outputs = layout.padded(mixed)  # (B, S, D)
         return (outputs, scores) if return_attention_scores else outputs
 
-    def attend(self, tokens, layout, mask=None, training=None, first_only=False):
+    def attend(self, tokens, layout, mask=None, training=None, at=None):
         """Self-attention on flat tokens, for callers that keep them flat, as `EncoderBlock` does.
 
         Args:
@@ -123,35 +123,35 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             layout: `TokenLayout`, where they stand in the batch.
             mask: as in `call`.
             training: as in `call`.
-            first_only: bool, whether the first token of each text alone looks at the others.
+            at: int32 tensor (batch, picked), the positions of each row whose tokens look at the others. Default: all.
 
         Returns:
-            Pair of (tokens, hidden) and the attention scores (batch, heads, sequence, sequence). With `first_only`,
-            (batch, hidden) and (batch, heads, 1, sequence).
+            Pair of (tokens, hidden) and the attention scores (batch, heads, sequence, sequence). With `at`,
+            (batch · picked, hidden) and (batch, heads, picked, sequence).
         """
-        if first_only:
-            query, key, value = self._project_first(tokens, layout)
-            mask = mask[:, :1] if mask is not None and mask.shape.rank == 3 else mask
-        else:
+        if at is None:
             query, key, value = self._split_heads(self.qkv(tokens), layout, 3)
+        else:
+            query, key, value = self._project_at(at, tokens, layout)
+            mask = tf.gather(mask, at, batch_dims=1) if mask is not None and mask.shape.rank == 3 else mask
         if training:
             mixed, scores = self._attend_in_training(query, key, value, mask)
         else:
             mixed, scores = scaled_dot_product_attention(query, key, value, mask, return_attention_scores=True)
         mixed = tf.transpose(mixed, (0, 2, 1, 3))  # (B, S, N, H)
-        if first_only:
-            mixed = tf.reshape(mixed, (layout.batch, tokens.shape[-1]))
-        else:
+        if at is None:
             mixed = layout.flat(tf.reshape(mixed, (layout.batch, layout.sequence, tokens.shape[-1])))
+        else:
+            mixed = tf.reshape(mixed, (-1, tokens.shape[-1]))
         return self.output_dense(mixed), scores
 
-    def _project_first(self, tokens, layout):
-        """Keys and values of all tokens, and the query of each text's first, (batch, heads, 1, head size)."""
+    def _project_at(self, at, tokens, layout):
+        """Queries of some positions, (batch, heads, picked, head size), and keys and values of all tokens."""
         hidden_size, kernel, bias = tokens.shape[-1], self.qkv.kernel, self.qkv.bias
-        query = tf.nn.bias_add(tf.matmul(layout.first(tokens), kernel[:, :hidden_size]), bias[:hidden_size])
+        query = tf.nn.bias_add(tf.matmul(layout.at(at, tokens), kernel[:, :hidden_size]), bias[:hidden_size])
         key_value = tf.nn.bias_add(tf.matmul(tokens, kernel[:, hidden_size:]), bias[hidden_size:])
-        query = tf.reshape(query, (layout.batch, self.num_heads, 1, hidden_size // self.num_heads))
-        return query, *self._split_heads(key_value, layout, 2)
+        query = tf.reshape(query, (*shape_of(at), self.num_heads, hidden_size // self.num_heads))  # (B, P, N, H)
+        return tf.transpose(query, (0, 2, 1, 3)), *self._split_heads(key_value, layout, 2)
 
     def _split_heads(self, projected, layout, count):
         """(tokens, count·hidden) to a list of `count` tensors (batch, heads, sequence, head size)."""

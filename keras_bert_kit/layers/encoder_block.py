@@ -35,8 +35,8 @@ class EncoderBlock(keras.layers.Layer):
         return_attention_scores: bool.
         layout: `TokenLayout`, for callers that keep tokens flat from block to block, and perhaps without padding, as
             `BertEncoder` does. Then `inputs` and the tensor returned are (tokens, hidden).
-        first_only: bool, with a layout: whether to compute the first token of each text alone, [CLS], from all of them.
-            Then the tensor returned is (batch, hidden).
+        at: int32 tensor (batch, picked), with a layout: the positions of each row to compute, from all its tokens,
+            where the rest is not needed. Then the tensor returned is (batch · picked, hidden).
 
     Returns:
         Tensor (batch, sequence, hidden); with `return_attention_scores` a pair with the attention scores
@@ -100,7 +100,7 @@ class EncoderBlock(keras.layers.Layer):
         training=None,
         return_attention_scores=False,
         layout=None,
-        first_only=False,
+        at=None,
     ):
         """See the class."""
         forward = self._checkpointed if self.gradient_checkpointing and training else self._forward
@@ -109,13 +109,13 @@ class EncoderBlock(keras.layers.Layer):
             outputs, scores = forward(layout.flat(inputs), layout, mask, training)
             outputs = layout.padded(outputs)  # (B, S, D)
         else:
-            outputs, scores = forward(inputs, layout, mask, training, first_only)
+            outputs, scores = forward(inputs, layout, mask, training, at)
         return (outputs, scores) if return_attention_scores else outputs
 
-    def _forward(self, tokens, layout, mask, training, first_only=False):
-        attended, scores = self.attention.attend(tokens, layout, mask, training, first_only)
-        if first_only:
-            tokens = layout.first(tokens)  # (B, D), and so on from here
+    def _forward(self, tokens, layout, mask, training, at=None):
+        attended, scores = self.attention.attend(tokens, layout, mask, training, at)
+        if at is not None:
+            tokens = layout.at(at, tokens)  # (B·P, D), and so on from here
         tokens = self._add_norm(attended, tokens, self.attention_norm, training)  # (T, D)
 
         widened = activation_by_name(self.activation, training)(self.intermediate(tokens))  # (T, F)
@@ -130,7 +130,7 @@ class EncoderBlock(keras.layers.Layer):
         seed = self.dropout.draw_seed()
         return dropout_add_norm(branch, residual, gamma, beta, norm.epsilon, self.dropout_rate, seed)
 
-    def _checkpointed(self, tokens, layout, mask, training, first_only=False):
+    def _checkpointed(self, tokens, layout, mask, training, at=None):
         """The same, but only `tokens` are kept for the backward pass, which computes the rest once more.
 
         Source: Chen et al. 2016, https://arxiv.org/abs/1604.06174.
@@ -142,7 +142,7 @@ class EncoderBlock(keras.layers.Layer):
         def forward(tokens):
             for state, start in zip(states, starts, strict=True):  # so that the second time the same values are dropped
                 state.assign(start)
-            return self._forward(tokens, layout, mask, training, first_only)
+            return self._forward(tokens, layout, mask, training, at)
 
         return forward(tokens)
 

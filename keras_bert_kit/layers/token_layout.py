@@ -71,13 +71,14 @@ class TokenLayout:
             x = spread(x)
         return tf.reshape(x, (self.batch, self.sequence, *x.shape[1:]))
 
-    def first(self, x):
-        """(tokens, width) -> (batch, width): the first token of each text, [CLS]; 0 where there is none."""
-        starts = tf.range(self.batch) * self.sequence  # in the batch, row after row
+    def at(self, positions, x):
+        """(tokens, width) -> (batch · picked, width): what is at `positions` (batch, picked); 0 at padding."""
+        rows = tf.range(self.batch)[:, tf.newaxis] * self.sequence  # in the batch, row after row
+        places = tf.reshape(rows + positions, (-1,))
         if self._places is None:
-            return look_up(x, starts)
-        found = look_up(x, tf.gather(self._sources, starts))
-        return tf.where(tf.gather(self._mask, starts)[:, tf.newaxis], found, tf.zeros([], x.dtype))
+            return look_up(x, places)
+        found = look_up(x, tf.gather(self._sources, places))
+        return tf.where(tf.gather(self._mask, places)[:, tf.newaxis], found, tf.zeros([], x.dtype))
 
     def _spread(self, upstream):
         """The gradient of `flat`: each token's at its place, 0 at padding. That of `tf.gather` adds row to row."""

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_bert_kit.config import BertConfig
 from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, Pooler, TokenLayout, separate_sequences
-from keras_bert_kit.layers.functions import shape_of
+from keras_bert_kit.layers.functions import require_below, shape_of
 
 ENCODER_INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 SEQUENCE_IDS = "input_sequence_ids"  # of packed rows
@@ -39,6 +39,9 @@ class BertEncoder(keras.Model):
         only: for heads that do not look at all outputs, so that the rest need not be computed. "tokens": padding is
             left out; `sequence_output` is 0 there, and there are no outputs but it, `pooled_output` and `default`.
             "pooled_output": that alone, for which the last block computes [CLS] alone, from all tokens. Default: all.
+        at: int tensor (batch, picked), in the place of `only`: the positions that a head looks at, each in
+            [0, sequence). The last block computes these alone, from all tokens, and there is no output but
+            `sequence_output`, (batch, picked, hidden). What it gives at padding has no meaning.
 
     Returns:
         Dictionary of float tensors:
@@ -50,7 +53,8 @@ class BertEncoder(keras.Model):
             `attention_scores`: if asked for, list of (batch, heads, sequence, sequence), one per block.
 
     Raises:
-        ValueError: A tensor is missing or has not two axes, or `only` is something else.
+        ValueError: A tensor is missing or has not two axes, `only` is something else, or `only` and `at` are given.
+        tf.errors.InvalidArgumentError: A position of `at` is outside of the sequence.
 
     Source: https://arxiv.org/abs/1810.04805; the dictionary is that of `export_tfhub_lib.py` in tensorflow/models.
 
@@ -123,10 +127,11 @@ class BertEncoder(keras.Model):
         return_hidden_states=False,
         return_attention_scores=False,
         only=None,
+        at=None,
     ):
         """See the class."""
-        if only is not None:
-            return self._call_without_padding(inputs, training, only)
+        if only is not None or at is not None:
+            return self._call_without_padding(inputs, training, only, at)
         word_ids, mask, type_ids = require_inputs(inputs, ENCODER_INPUTS)
         mask = tf.cast(mask, tf.bool)  # Keras carries it along with the outputs, for losses, metrics and later layers
         positions = None
@@ -148,14 +153,9 @@ class BertEncoder(keras.Model):
             outputs["attention_scores"] = attention_scores
         return outputs
 
-    def _call_without_padding(self, inputs, training, only):
+    def _call_without_padding(self, inputs, training, only, at):
         """The outputs that heads need, from tokens in one flat list through all blocks."""
-        if only not in ("tokens", "pooled_output") or only == "pooled_output" and not self.pooler:
-            pooler = "with a pooler" if self.pooler else "without a pooler"
-            raise ValueError(
-                "only must be None, 'tokens', or, of an encoder with a pooler, 'pooled_output'. "
-                f"Received: only={only!r}, an encoder {pooler}."
-            )
+        self._require_choice(only, at)
         names = [*ENCODER_INPUTS, SEQUENCE_IDS] if SEQUENCE_IDS in inputs else ENCODER_INPUTS
         tensors = require_inputs(inputs, names)
         sequence = shape_of(tensors[0])[1]
@@ -175,15 +175,30 @@ class BertEncoder(keras.Model):
         tokens = self.embeddings(*one_row, training=training)[0]  # (T, D)
         for block in self.blocks[:-1]:
             tokens = block(tokens, mask=mask, layout=layout, training=training)
-        first_only = only == "pooled_output"
-        tokens = self.blocks[-1](tokens, mask=mask, layout=layout, training=training, first_only=first_only)
-        if first_only:
-            return {only: self.pooler(tokens[:, tf.newaxis])}  # (B, 1, D), [CLS] alone
+        if only == "pooled_output":
+            at = tf.zeros([layout.batch, 1], tf.int32)  # [CLS]
+        elif at is not None:
+            at = require_below(at, sequence, "at", "the length of the sequence")
+        tokens = self.blocks[-1](tokens, mask=mask, layout=layout, training=training, at=at)
+        if at is not None:
+            picked = tf.reshape(tokens, (*shape_of(at), tokens.shape[-1]))  # (B, P, D)
+            return {only: self.pooler(picked)} if only else {"sequence_output": picked}
         hidden = tf.where(token_mask[..., tf.newaxis], layout.padded(tokens), tf.zeros([], tokens.dtype))  # (B, S, D)
         outputs = {"sequence_output": hidden[:, :sequence]}
         if self.pooler:
             outputs["pooled_output"] = outputs["default"] = self.pooler(hidden)
         return outputs
+
+    def _require_choice(self, only, at):
+        """Refuses an unknown `only`, one that the encoder cannot give, and both."""
+        if at is not None and only is not None:
+            raise ValueError(f"only and at exclude each other: say what to compute by one. Received: only={only!r}.")
+        if at is None and (only not in ("tokens", "pooled_output") or only == "pooled_output" and not self.pooler):
+            pooler = "with a pooler" if self.pooler else "without a pooler"
+            raise ValueError(
+                "only must be None, 'tokens', or, of an encoder with a pooler, 'pooled_output'. "
+                f"Received: only={only!r}, an encoder {pooler}."
+            )
 
     def get_config(self):
         """Returns the constructor's arguments."""

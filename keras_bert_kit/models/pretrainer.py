@@ -1,8 +1,10 @@
 """`BertPretrainer`: an encoder with the two heads of pre-training."""
 
 import keras
+import tensorflow as tf
 
 from keras_bert_kit.layers import MaskedLMHead, NextSentenceHead
+from keras_bert_kit.layers.functions import require_below, shape_of
 from keras_bert_kit.models.encoder import SEQUENCE_IDS, require_inputs
 from keras_bert_kit.models.with_encoder import ModelWithEncoder
 
@@ -34,7 +36,8 @@ class BertPretrainer(ModelWithEncoder):
         Dictionary of float tensors:
             `mlm_logits`: float32 (batch, predictions, vocabulary).
             `nsp_logits`: float32 (batch, 2); column 0: B follows A, column 1: B is a random sentence.
-            `sequence_output`: (batch, sequence, hidden).
+            `sequence_output`: (batch, sequence, hidden). Not in training, where the last block computes only what the
+                heads look at.
             `pooled_output`: (batch, hidden), if the encoder has a pooler.
         With `next_sentence_positions`, `nsp_logits` are (batch, sequences of a row, 2), and `pooled_output` is
         (batch, sequences of a row, hidden).
@@ -71,16 +74,33 @@ class BertPretrainer(ModelWithEncoder):
 
     def call(self, inputs, training=None):
         """See the class."""
-        (positions,) = require_inputs(inputs, ["masked_lm_positions"])
-        encoded = self.encoder(inputs, training=training, only="tokens" if training else None)
-        outputs = {key: encoded[key] for key in ("sequence_output", "pooled_output") if key in encoded}
-        outputs["mlm_logits"] = self.masked_lm(encoded["sequence_output"], positions)
+        (masked,) = require_inputs(inputs, ["masked_lm_positions"])
+        packed = self.next_sentence and SEQUENCE_IDS in inputs
+        # Where the sequences of packed rows begin; else each row begins with its [CLS].
+        firsts = require_inputs(inputs, ["next_sentence_positions"])[0] if packed else tf.zeros_like(masked[:, :1])
+        if training:
+            hidden, firsts, masked = self._encode_what_heads_look_at(inputs, firsts, masked)
+            outputs = {}
+        else:
+            outputs = {"sequence_output": self.encoder(inputs)["sequence_output"]}
+            hidden = outputs["sequence_output"]  # (B, S, D)
+        outputs["mlm_logits"] = self.masked_lm(hidden, masked)
+        if self.encoder.pooler:
+            outputs["pooled_output"] = self.encoder.pooler(hidden, firsts if packed else None)
         if self.next_sentence_head:
-            if SEQUENCE_IDS in inputs:
-                (firsts,) = require_inputs(inputs, ["next_sentence_positions"])
-                outputs["pooled_output"] = self.encoder.pooler(encoded["sequence_output"], firsts)
             outputs["nsp_logits"] = self.next_sentence_head(outputs["pooled_output"])
         return outputs
+
+    def _encode_what_heads_look_at(self, inputs, firsts, masked):
+        """Vectors (batch, F + P, hidden), and where among them those at `firsts` (batch, F) and at `masked` (batch, P)
+        stand."""
+        sequence, means = shape_of(inputs["input_word_ids"])[1], "the length of the sequence"
+        firsts = require_below(firsts, sequence, "next_sentence_positions", means)
+        masked = require_below(masked, sequence, "masked_lm_positions", means)
+        at = tf.concat([firsts, masked], axis=1)
+        hidden = self.encoder(inputs, training=True, at=at)["sequence_output"]
+        places = tf.broadcast_to(tf.range(tf.shape(at)[1]), tf.shape(at))
+        return hidden, *tf.split(places, [shape_of(firsts)[1], shape_of(masked)[1]], axis=1)
 
     def get_config(self):
         """Returns the constructor's arguments."""

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from keras_bert_kit.errors import CheckpointError, KitError
 from keras_bert_kit.files import folder_written_beside
+from keras_bert_kit.network import offline_by
 from keras_bert_kit.pretrained.fetch import fetch
 
-CACHE, OFFLINE = "KERAS_BERT_KIT_CACHE", ("KERAS_BERT_KIT_OFFLINE", "HF_HUB_OFFLINE")
+CACHE = "KERAS_BERT_KIT_CACHE"
 
-_YES = ("1", "true", "yes", "on")
 # A server that is silent for a minute is given up, so a folder nobody wrote to for an hour belongs to no fetch.
 _ABANDONED_SECONDS = 3600
 
@@ -47,7 +47,7 @@ def fetched(handle, check):
     place = cache_folder() / handle.folder
     if place.is_dir():
         return place
-    if said := next((name for name in OFFLINE if os.environ.get(name, "").strip().lower() in _YES), None):
+    if said := offline_by():
         raise CheckpointError(
             f"{handle.text} must be in the cache while {said} is set. Missing: the folder {str(place)!r}. Load it once "
             f"where there is a network and copy that folder here, or unset {said}."

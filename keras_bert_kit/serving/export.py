@@ -41,10 +41,10 @@ from keras_bert_kit.version import __version__
 DEFAULT_SIGNATURES = ("serving_default", "metadata")
 KIT_FILE = Path("assets.extra", "kit.json")  # TF Serving leaves assets.extra alone
 
-# Up to this size weights become constants of the graph, which lets a server's optimizer fuse LayerNorm as well. Loading
-# them takes a multiple of their size in memory (BERT-base: 6.6 GB where variables took 1.1 GB, measured by the resident
-# size of a process that loads one), and above 2 GB a graph with constants cannot be written at all.
-LARGEST_CONSTANTS_BYTES = 256 * 2**20
+# Up to this size weights in half precision become constants of the graph, which oneDNN keeps in its own order, and with
+# which a server fuses LayerNorm too. In float32 a single text then takes longer: docs/performance.md has the figures.
+# Loading constants takes a multiple of their size in memory, and above 2 GB they cannot be written at all.
+LARGEST_CONSTANTS_BYTES = 512 * 2**20
 
 
 def export_for_serving(
@@ -83,8 +83,9 @@ def export_for_serving(
             (of their embeddings). Pairs are truncated in any case.
         max_windows: int, windows of a text at most; what is behind them is left out. Limits what one request can cost.
         embedding: what `embed` returns: "mean", the average of the last layer over all tokens, or "cls", its [CLS].
-        freeze: bool, whether weights become constants of the graph: faster answers, but loading takes a multiple of
-            their size in memory. None: if they are small (`LARGEST_CONSTANTS_BYTES`).
+        freeze: bool, whether weights become constants of the graph, for which loading takes a multiple of their size in
+            memory. None: where single texts are answered faster so, in half precision, if the weights are not too large
+            (`LARGEST_CONSTANTS_BYTES`).
         weights_source: str, where the weights come from; `metadata` says so.
 
     Returns:
@@ -105,10 +106,13 @@ def export_for_serving(
     require_exportable(model, pack)
     require_settings(model, signatures, long_text, max_windows, embedding, freeze)
     require_place(path)
+    half_precision = model.compute_dtype != "float32"
+    if freeze is None:
+        freeze = half_precision and num_bytes(model) <= LARGEST_CONSTANTS_BYTES
     served = Signatures(
         model,
         BertPacker(pack.tokenizer, None, max_sequence_length=longest(pack), truncation=pack.truncation),
-        _weights(model, num_bytes(model) <= LARGEST_CONSTANTS_BYTES if freeze is None else freeze),
+        _weights(model, freeze),
         metadata_of(model, __version__, _vocabulary_sha256(pack), weights_source),
         long_text,
         max_windows,
@@ -116,7 +120,6 @@ def export_for_serving(
     )
     questions = {name: question_for(served, name) for name in signatures}
     require_answers(questions["serving_default"].expected["probabilities"], model.class_names)
-    half_precision = model.compute_dtype != "float32"
     tolerance = check.TOLERANCE_OF_HALF_PRECISION if half_precision else check.TOLERANCE
     version = path / str(max(version_numbers(path), default=0) + 1)
     try:

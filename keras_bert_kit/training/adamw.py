@@ -22,6 +22,10 @@ class AdamW(keras.optimizers.Adam):
         beta_2: float, decay of the mean of squared gradients, v.
         epsilon: float.
         **kwargs: of `keras.optimizers.Optimizer`, such as `global_clipnorm`.
+
+    Attributes:
+        gradient_factor: float or scalar tensor, what gradients are multiplied by in the same pass over memory: 1.0, or
+            what `TrainStep` clips by.
     """
 
     def __init__(self, learning_rate=5e-5, weight_decay=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-6, **kwargs):
@@ -30,6 +34,7 @@ class AdamW(keras.optimizers.Adam):
         self.decay = weight_decay
         self.schedule = learning_rate
         self._rate_factors = ()
+        self.gradient_factor = 1.0
 
     def set_rate_factors(self, rate_factors):
         """Gives variables a rate of their own, before the optimizer is built; it is not part of the config.
@@ -70,6 +75,7 @@ class AdamW(keras.optimizers.Adam):
             self._momentums[index].value.handle,
             self._velocities[index].value.handle,
             tf.cast(tf.convert_to_tensor(gradient), dtype),
+            tf.cast(self.gradient_factor, dtype),
             rate * root / (1.0 - self.beta_1**step),
             rate * (self.decay if self.is_decayed(variable) else 0.0),
             self.epsilon * root,
@@ -83,10 +89,11 @@ class AdamW(keras.optimizers.Adam):
         return {key: value for key, value in config.items() if key != "amsgrad"}
 
 
-def _in_place(variable, mean, mean_square, gradient, rate, decay, epsilon, beta_1, beta_2):
+def _in_place(variable, mean, mean_square, gradient, factor, rate, decay, epsilon, beta_1, beta_2):
     """One pass over a variable and its moments. The first three are handles of resources, of the gradient's dtype."""
     handles = (variable, mean, mean_square)
     weight, m, v = (tf.raw_ops.ReadVariableOp(resource=handle, dtype=gradient.dtype) for handle in handles)
+    gradient *= factor
     m += (gradient - m) * (1.0 - beta_1)
     v += (tf.square(gradient) - v) * (1.0 - beta_2)
     weight -= weight * decay + rate * m / (tf.sqrt(v) + epsilon)

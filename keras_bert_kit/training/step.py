@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_kit.training.adamw import AdamW
 from keras_bert_kit.training.distribution import part_of
 from keras_bert_kit.training.loss_scale import LossScale
 
@@ -56,27 +57,26 @@ class TrainStep:
         rate = tf.cast(self.optimizer.learning_rate, tf.float32)
         gradients, logs = self.strategy.run(self._gradients, args=batch)
         logs = {name: self._one(value) for name, value in logs.items()} | {"learning_rate": rate}
+        factor = self._factor_of_clipping(logs["gradient_norm"])
         if self.loss_scale is None:
-            self._apply(gradients)
+            self._apply(gradients, factor)
         else:
             finite = tf.math.is_finite(logs["gradient_norm"])
-            tf.cond(finite, lambda: self._apply(gradients), lambda: tf.constant(False))
+            tf.cond(finite, lambda: self._apply(gradients, factor), lambda: tf.constant(False))
             self.loss_scale.after_step(finite)
         self.names = list(logs)
         return tf.stack(list(logs.values()))
 
     def gradients(self, inputs, labels):
-        """Runs on each replica: gradients of the mean loss of the global batch, clipped, the same on every replica."""
+        """Runs on each replica: gradients of the mean loss of the global batch, the same on every replica."""
         replica = tf.distribute.get_replica_context()
         self._seed_dropout(replica.replica_id_in_sync_group)
         counts = replica.all_reduce("sum", self.loss.counts(labels))
         gradients, sums, metrics = self._over_micro_batches(inputs, labels, counts)
         gradients, sums, metrics = replica.all_reduce("sum", (gradients, sums, metrics))
-        if self.loss_scale is not None:
-            gradients = [gradient / self.loss_scale.value for gradient in gradients]
         norm = tf.linalg.global_norm(gradients)
-        if clip := self.optimizer.global_clipnorm:
-            gradients = [gradient * (clip / tf.maximum(norm, clip)) for gradient in gradients]
+        if self.loss_scale is not None:
+            norm /= self.loss_scale.value
         logs = {name: mean(sums[name], counts[name]) for name in sums}
         logs["loss"] = tf.add_n(list(logs.values()))
         logs |= self.loss.derived(logs)
@@ -90,11 +90,15 @@ class TrainStep:
             logs |= {"tokens": tokens, "padding_share": 1.0 - mean(tokens, places)}
         return gradients, logs
 
+    def _factor_of_clipping(self, norm):
+        """What all gradients are multiplied by, so that their norm is at most `global_clipnorm`."""
+        clip = self.optimizer.global_clipnorm
+        factor = clip / tf.maximum(norm, clip) if clip else tf.ones([])
+        factor /= self.strategy.num_replicas_in_sync  # Keras' optimizers add them up once more
+        return factor if self.loss_scale is None else factor / self.loss_scale.value
+
     def update(self, gradients):
         """Runs on each replica: applies gradients that are the same on every replica."""
-        replicas = self.strategy.num_replicas_in_sync
-        if replicas > 1:  # Keras' optimizers add them up once more
-            gradients = [gradient * (1.0 / replicas) for gradient in gradients]
         self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables, strict=True))
 
     def _over_micro_batches(self, inputs, labels, counts):
@@ -125,13 +129,18 @@ class TrainStep:
         for number, state in enumerate(self.dropout_states):
             state.assign(tf.stack([tf.constant(_mixed(self.seed, number), tf.int64), turn]))
 
-    def _apply(self, gradients):
-        # They are clipped; for the optimizer to look once more would be two passes over all gradients.
-        clip, self.optimizer.global_clipnorm = self.optimizer.global_clipnorm, None
+    def _apply(self, gradients, factor):
+        optimizer, clip = self.optimizer, self.optimizer.global_clipnorm
+        optimizer.global_clipnorm = None  # it is in the factor
         try:
-            self.strategy.run(self.update, args=(gradients,))
+            if isinstance(optimizer, AdamW):  # multiplies as it goes, without a copy of all gradients
+                optimizer.gradient_factor = factor
+                self.strategy.run(self.update, args=(gradients,))
+                optimizer.gradient_factor = 1.0
+            else:
+                self.strategy.run(lambda parts: self.update([part * factor for part in parts]), args=(gradients,))
         finally:
-            self.optimizer.global_clipnorm = clip
+            optimizer.global_clipnorm = clip
         return tf.constant(True)
 
     def _one(self, value):
