@@ -19,7 +19,7 @@ from keras_bert_kit.errors import ConfigError
 
 ACTIVATIONS = ("gelu_erf", "gelu_tanh", "relu", "silu", "tanh")
 
-# Sizes with a name: layers, hidden size, attention heads. Tiny to medium are Turc et al.'s.
+#: Sizes with a name: layers, hidden size, attention heads. Tiny to medium are Turc et al.'s.
 SIZES = {
     "tiny": (2, 128, 2),
     "mini": (4, 256, 4),
