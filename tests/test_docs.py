@@ -234,7 +234,10 @@ def understood_by_pytest(words):
 OTHERS = {"cd", "curl", "docker", "git", "jupyter", "mv", "source"}
 
 
-@pytest.mark.parametrize("page", [page for page in doc_blocks.pages() if doc_blocks.blocks(page, "sh")])
+PARSED_HERE = [page for page, entry in RUN_BY.items() if doc_blocks.COMMANDS in entry.get("sh", [])]
+
+
+@pytest.mark.parametrize("page", PARSED_HERE)
 def test_the_commands_are_understood(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     for words in [words for block in doc_blocks.blocks(page, "sh") for words in commands_of(block)]:
