@@ -19,7 +19,10 @@ RUN_BY = {
             "test_readme.py::test_the_lessons_lines_run",
         ],
     },
-    "docs/data.md": {"python": ["test_docs_data.py::test_the_blocks_run"] * 3, "sh": [COMMANDS]},
+    "docs/data.md": {
+        "python": ["test_docs_data.py::test_the_code_runs_and_prints_what_it_says"] * 3,
+        "sh": ["test_docs_data.py::test_the_commands_run"],
+    },
     "docs/handles.md": {"python": ["test_docs.py::test_the_code_of_handles_runs"]},
     "docs/loading.md": {"python": ["test_docs.py::test_the_code_of_loading_runs"], "sh": [COMMANDS]},
     "docs/performance.md": {"sh": [COMMANDS]},
