@@ -177,10 +177,10 @@ def main():
     texts = read_examples(options.texts).texts
     chosen = np.random.default_rng(0).permutation(len(texts))[: options.calibrate]
     print(f"{machine_line()}; {side.versions()}", flush=True)
+    tables = [products_table(options, shape, work)]  # before there are sessions, whose threads wait beside it
     with tempfile.TemporaryDirectory() as folder:
         contenders, class_names = contenders_of(options, shape, [texts[i] for i in chosen], Path(folder))
-        print("ready", file=sys.stderr, flush=True)
-        tables = [products_table(options, shape, work), speed_table(options, contenders, work)]
+        tables.append(speed_table(options, contenders, work))
         if options.eval:
             tables.append(labels_table(options, contenders, class_names))
     for table in tables:

@@ -1,9 +1,9 @@
 """A float32 classifier of the kit made to multiply in int8, for int8.py.
 
-`_QuantizedMatMul` is an op that TensorFlow keeps for itself: oneDNN's product, with kernels for x86 alone. The four
-dense layers of each block become such products. Weights have a scale for each column; what goes into a layer has one,
-from the largest number that it sees while the model answers some texts ("calibration"). Residuals and LayerNorm stay
-float32, attention is bfloat16.
+`_QuantizedMatMul` is an op that TensorFlow keeps for itself: oneDNN's product, which builds without oneDNN lack.
+The four dense layers of each block become such products. Weights have a scale for each column; what goes into a layer
+has one, from the largest number that it sees while the model answers some texts ("calibration"). Residuals and
+LayerNorm stay float32, attention is bfloat16.
 """
 
 import keras
