@@ -106,8 +106,6 @@ def _printed(notebook, name):
 
 def main():
     """Runs what the command line names."""
-    import nbformat
-
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0], epilog="example: python notebooks/run.py 02 --data train.csv test.csv"
     )
@@ -118,6 +116,8 @@ def main():
     arguments = parser.parse_args()
     if arguments.data and arguments.write:
         parser.error("outputs on other data are not kept: they may hold texts that are not ours")
+    import nbformat  # late, so that --help works without it
+
     names = tuple(arguments.numbers) or ("",)
     failed = False
     for path in sorted(FOLDER.glob("*.ipynb")):
