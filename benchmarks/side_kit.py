@@ -110,7 +110,7 @@ def export(job):
 def write_tf_hub_style(classifier, tokenizer, max_length, folder):
     """A SavedModel as with hub.KerasLayer twice: preprocessing to the full length, then an encoder with variables."""
     pack, module = kbk.BertPacker(tokenizer, max_length), tf.Module()
-    module.classifier, module.pack = classifier, pack
+    module.weights, module.pack = [variable.value for variable in classifier.variables], pack
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def serve(text):

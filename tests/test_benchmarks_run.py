@@ -39,10 +39,11 @@ def test_suites_give_tables(tmp_path):
     contenders = {name: [row["contender"] for row in tables[0]["rows"]] for name, tables in suites.items()}
     assert contenders == {
         "finetune": ["kit bfloat16"] * 2,
-        "inference": ["kit bfloat16"] * 2 + ["kit float32"] * 2,
+        "inference": ["kit bfloat16"] * 2 + ["kit float32"] * 2 + ["kit float32, constants"] * 2,
         "serving": [
             "kit bfloat16",
             "kit float32",
+            "kit float32, constants",
             "TF-Hub's style",
             "kit bfloat16, TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1",
         ],

@@ -75,7 +75,7 @@ def notebook_page(path):
         if cell["cell_type"] == "markdown":
             pieces.append(with_links(source, path))
             continue
-        pieces.append(_fenced(source, "ipython3" if re.search(r"^[%!]", source, re.MULTILINE) else "python"))
+        pieces.append(_fenced(source, "text" if re.search(r"^[%!]", source, re.MULTILINE) else "python"))
         outputs = enumerate(cell["outputs"])
         pieces += [_output(output, f"{path.stem}/{number:02}_{index}") for index, output in outputs]
     return "\n\n".join(pieces) + "\n"
