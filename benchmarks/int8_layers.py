@@ -124,7 +124,7 @@ def int8_forward(block, largest):
         projected = qkv(tokens, output=tf.bfloat16)  # (T, 3·D)
         query, key, value = block.attention._split_heads(projected, layout, 3)
         if at is not None:  # [CLS], and its row alone
-            query, tokens = query[:, :, :1], layout.at(at, tokens)
+            query, tokens = query[:, :, :1], layout.at(tokens, at)
         mixed = tf.transpose(scaled_dot_product_attention(query, key, value, mask), (0, 2, 1, 3))  # (B, S or 1, N, H)
         mixed = tf.reshape(mixed, (layout.batch, -1, tokens.shape[-1]))
         mixed = layout.flat(mixed) if at is None else mixed[:, 0]

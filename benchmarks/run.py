@@ -73,7 +73,10 @@ def parser():
     parser.add_argument("--max-length", type=int, default=128, help="tokens a text, longer ones are cut")
     parser.add_argument("--single", type=int, default=200, help="serving: texts that are asked one at a time")
     parser.add_argument(
-        "--no-constants", dest="constants", action="store_false", help="no weights as constants: they take 7 GB to load"
+        "--no-constants",
+        dest="constants",
+        action="store_false",
+        help="only the default exports; constants in float32 take 7 GB to load",
     )
     parser.add_argument("--megabytes", type=int, nargs="+", default=[1, 3, 10, 30], help="scaling: sizes of corpora")
     parser.add_argument("--plots", metavar="DIR", help="scaling: folder for pictures")

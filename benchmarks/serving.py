@@ -11,22 +11,16 @@ from sides import median, seconds_of, take_turns
 from workload import read_workload, sorted_order
 
 KIT, REFERENCE, BASELINE = "kit bfloat16", "kit float32", "TF-Hub's style"
-ASSUME_FROZEN = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"  # of TensorFlow: for processes in which no weight changes
 WARM_UP = 5
 
 
 def start_answering(bench, work, peers, as_servers=False):
     """Exports a classifier, and starts the sides that answer texts with its weights (keras-hub: its own ones)."""
-    settings = {"folder": str(bench.folder), "tf_hub_style": as_servers, "as_server": as_servers}
+    settings = {"folder": str(bench.folder), "as_server": as_servers}
     with bench.start("kit", "export", bench.job(work, **settings, constants=bench.options.constants)) as exporter:
         versions = exporter.ready["versions_written"]
     job = bench.job(work, **settings, versions=versions)
-    sides = bench.start_sides("answers", job, peers, parameters=bench.shape.parameters)
-    if as_servers:  # the kit once more, as in a process that only answers
-        frozen = {"versions": {f"{KIT}, {ASSUME_FROZEN}=1": versions[KIT]}, "environment": {ASSUME_FROZEN: "1"}}
-        side = bench.start("kit", "answers", job | frozen | {"tf_hub_style": False})
-        sides.append(bench.running.enter_context(side))
-    return sides
+    return bench.start_sides("answers", job, peers, parameters=bench.shape.parameters)
 
 
 def run(bench):

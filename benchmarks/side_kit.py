@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import time
 from pathlib import Path
 
@@ -98,12 +97,14 @@ def export(job):
         version = kbk.export_for_serving(classifier, pack, folder / dtype)
         versions[name] = str(version)
         about = json.loads((version / "assets.extra" / "kit.json").read_text(encoding="utf-8"))
-        if job["constants"] and about["weights"] != "constants":  # those of a small model are constants anyway
-            version = kbk.export_for_serving(classifier, pack, folder / f"{dtype}-constants", freeze=True)
-            versions[f"{name}, constants"] = str(version)
+        if job["constants"]:  # and the other kind of weights, which is not the default of this dtype
+            other = {"constants": "variables", "variables": "constants"}[about["weights"]]
+            version = kbk.export_for_serving(classifier, pack, folder / f"{dtype}-{other}", freeze=other == "constants")
+            versions[f"{name}, {other}"] = str(version)
     kbk.save_pretrained(classifier, folder / "hf", tokenizer=pack.tokenizer, format="hf")
-    if job["tf_hub_style"]:
-        write_tf_hub_style(classifier, pack.tokenizer, job["max_length"], folder / "tf_hub_style")
+    if job["as_server"]:
+        versions["TF-Hub's style"] = str(folder / "tf_hub_style")
+        write_tf_hub_style(classifier, pack.tokenizer, job["max_length"], versions["TF-Hub's style"])
     return {}, {"versions_written": versions, "parameters": classifier.count_params()}
 
 
@@ -117,12 +118,11 @@ def write_tf_hub_style(classifier, tokenizer, max_length, folder):
         pooled = classifier.encoder(pack(text), training=False)["pooled_output"]  # of every token, padding too
         return {"probabilities": tf.nn.softmax(tf.cast(classifier.dense(pooled), tf.float32))}
 
-    tf.saved_model.save(module, str(folder), signatures=serve)
+    tf.saved_model.save(module, folder, signatures=serve)
 
 
 def answers(job):
     """From raw texts to probabilities: by `Predictor`, or in sessions, as a server runs a SavedModel."""
-    os.environ.update(job.get("environment", {}))  # before TensorFlow makes its first kernel
     use_threads(job)
 
     def of_predictor(predictor, batches):
@@ -132,12 +132,12 @@ def answers(job):
     def of_server(answer, batches):
         return {"probabilities": np.concatenate([answer(batch) for batch in batches])}
 
-    versions = dict(job["versions"])
-    if not job["as_server"]:
-        return {name: functools.partial(of_predictor, kbk.Predictor(path)) for name, path in versions.items()}, {}
-    if job["tf_hub_style"]:
-        versions["TF-Hub's style"] = str(Path(job["folder"]) / "tf_hub_style")
-    return {name: functools.partial(of_server, in_session(path, job["threads"])) for name, path in versions.items()}, {}
+    def contender(path):
+        if job["as_server"]:
+            return functools.partial(of_server, in_session(path, job["threads"]))
+        return functools.partial(of_predictor, kbk.Predictor(path))
+
+    return {name: contender(path) for name, path in job["versions"].items()}, {}
 
 
 def in_session(folder, threads):

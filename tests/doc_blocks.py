@@ -8,7 +8,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = "test_docs.py::test_the_commands_are_understood"  # every `sh` block: parsed, or run where that is told here
-PAGE_COMMANDS = "test_docs_pages.py::test_command_line"
 
 # {page: {language: the test of each block, in their order}}
 RUN_BY = {
@@ -27,8 +26,8 @@ RUN_BY = {
     "docs/loading.md": {"python": ["test_docs.py::test_the_code_of_loading_runs"], "sh": [COMMANDS]},
     "docs/performance.md": {"sh": [COMMANDS]},
     "docs/pretraining.md": {"python": ["test_docs.py::test_the_code_runs"], "sh": [COMMANDS]},
-    "docs/quickstart.md": {"python": ["test_docs_pages.py::test_quickstart"] * 3, "sh": [PAGE_COMMANDS] * 5},
-    "docs/recipes.md": {"python": ["test_docs_pages.py::test_recipe"] * 20, "sh": [PAGE_COMMANDS] * 9},
+    "docs/quickstart.md": {"python": ["test_docs_pages.py::test_quickstart"] * 3, "sh": [COMMANDS] * 5},
+    "docs/recipes.md": {"python": ["test_docs_pages.py::test_recipe"] * 20, "sh": [COMMANDS] * 9},
     "docs/serving.md": {
         "python": ["test_docs.py::version"],
         "py": [

@@ -9,6 +9,7 @@ import runpy
 import shlex
 import sys
 
+import click
 import doc_blocks
 import pytest
 import tensorflow as tf
@@ -231,9 +232,7 @@ def understood_by_pytest(words):
 
 
 # What else stands in blocks: `docker` takes the file that test_serving_server_files.py reads, `curl` has a test above.
-OTHERS = {"cd", "curl", "docker", "git", "jupyter", "mv", "source"}
-
-
+OTHERS = {"cd", "cp", "curl", "docker", "git", "jupyter", "mv", "source"}
 PARSED_HERE = [page for page, entry in RUN_BY.items() if doc_blocks.COMMANDS in entry.get("sh", [])]
 
 
@@ -253,3 +252,9 @@ def test_the_commands_are_understood(page, monkeypatch):
             understood_by_pytest(arguments[2:])
         else:
             assert program in OTHERS or arguments[:2] == ["-m", "venv"], words
+
+
+def test_a_wrong_command_line_is_noticed():
+    for line in ("finetune --source a --train b", "predict --nonsense x", "nonsense"):
+        with pytest.raises((click.UsageError, KeyError)):
+            understood_by_click(line.split())

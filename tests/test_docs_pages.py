@@ -1,25 +1,22 @@
-"""Pages of docs/ whose every block is executed: Python on tiny weights, command lines by the parsers of the commands.
+"""The Python of docs/quickstart.md and docs/recipes.md runs on tiny weights; links and tests that pages name exist.
 
-quickstart, recipes, faq and reliability. In a folder of its own lie small models and files with the names
-that the pages use. `test_docs.py` has the other pages.
+In a folder of its own lie small models and files with the names that the pages use. `test_docs.py` has the other pages.
 """
 
 import re
-import shlex
-from pathlib import Path
 
-import click
+import doc_blocks
 import pytest
+from doc_blocks import ROOT
 from fake_checkpoints import write_google_folder
 from fake_weights import write_hf_folder
 
 import keras_bert_kit as kbk
-from keras_bert_kit.cli.command import cli
 from keras_bert_kit.serving import check
 
-ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = ("quickstart", "recipes", "faq", "reliability")
+PAGES = sorted(path.stem for path in DOCS.glob("*.md"))
+ELSEWHERE = {"lesson.py", "create_pretraining_data.py", "tokenization.py"}  # the reader's file, and two of Google's
 
 NEWS = [
     ("Sports", "the team wins the game"),
@@ -37,13 +34,8 @@ def text_of(page):
     return (DOCS / f"{page}.md").read_text(encoding="utf-8")
 
 
-def blocks(page):
-    """The fenced blocks of a page: list of (language, content)."""
-    return re.findall(r"^```(\S*)\n(.*?)^```", text_of(page), flags=re.DOTALL | re.MULTILINE)
-
-
 def python_of(page):
-    return [content for language, content in blocks(page) if language == "python"]
+    return doc_blocks.blocks(f"docs/{page}.md", "python")
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +63,6 @@ def in_folder(prepared, monkeypatch):
 def run(code, page, names):
     exec(compile(code, f"docs/{page}.md", "exec"), names)
     return names
-
-
-def test_every_block_is_executed():
-    """Only these kinds are run here or in a test below; another kind would be one that nobody runs."""
-    for page in PAGES:
-        assert {language for language, _ in blocks(page)} <= {"python", "sh"}, page
-        assert text_of(page).count("\n```") == 2 * len(blocks(page)), page
 
 
 def test_quickstart(in_folder, monkeypatch, tmp_path, capsys):
@@ -109,57 +94,6 @@ def test_recipe(recipe, in_folder):
     run(recipe, "recipes", run(first, "recipes", {}))
 
 
-def commands(text):
-    """The command lines of a block: continued lines are joined, `&&` and comments taken apart."""
-    for line in text.replace("\\\n", " ").splitlines():
-        words = shlex.split(line, comments=True)
-        while "&&" in words:
-            yield words[: words.index("&&")]
-            words = words[words.index("&&") + 1 :]
-        if words:
-            yield words
-
-
-SHELL = [(page, words) for page in PAGES for kind, text in blocks(page) if kind == "sh" for words in commands(text)]
-
-
-@pytest.mark.parametrize("page, words", SHELL, ids=[f"{page}: {' '.join(words)[:60]}" for page, words in SHELL])
-def test_command_line(page, words):
-    program, *arguments = words
-    if program.endswith("keras-bert-kit"):
-        parse(cli, arguments)
-    elif program.endswith("python") and arguments[0].endswith(".py"):
-        script = ROOT / arguments[0]
-        assert script.is_file()
-        options = {word.split("=")[0] for word in arguments[1:] if word.startswith("--")}
-        assert all(option in script.read_text(encoding="utf-8") for option in options)
-    elif program.endswith("python"):
-        assert arguments[:2] in (["-m", "venv"], ["-m", "pytest"])
-        assert arguments[1] != "pytest" or all((ROOT / word).exists() for word in arguments if "/" in word)
-    elif program.endswith("pip"):
-        assert arguments[0] == "install"
-        setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-        assert all(f"\n{extra} =\n" in setup for extra in re.findall(r"\[([a-z-]+)\]", " ".join(arguments)))
-    else:
-        assert program in ("cp", "source", "git"), f"{page}: what is {program}?"
-
-
-def parse(command, arguments):
-    """As click parses them; a wrong option or a missing one is an exception."""
-    with click.Context(command, info_name="keras-bert-kit") as context:
-        if isinstance(command, click.Group):
-            name, found, rest = command.resolve_command(context, list(arguments))
-            return parse(found, rest)
-        remaining = list(arguments)
-        return command.make_context("keras-bert-kit", remaining)
-
-
-def test_a_wrong_command_line_is_noticed():
-    for line in ("finetune --source a --train b", "predict --nonsense x", "nonsense"):
-        with pytest.raises(click.UsageError):
-            parse(cli, line.split())
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)]+)\)", text_of(page)):
@@ -178,13 +112,16 @@ def anchors(path):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_tests_that_are_named_exist(page):
-    """`tests/test_x.py`, `tests/test_x.py::test_y` and `tests/test_x.py -k word` have to be there."""
+def test_what_is_named_exists(page):
+    """Files of Python, with their folder or without; tests such as `test_x.py::test_y`; words behind -k."""
     text = text_of(page)
-    text = re.sub("`test_", "`tests/test_", text)
-    for file, _, name in re.findall(r"((?:tests|benchmarks)/[\w/]+\.py)(::(test_\w+))?", text):
-        assert (ROOT / file).is_file(), file
-        assert not name or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{name}"
+    folders = ("keras_bert_kit", "tests", "benchmarks", "notebooks")
+    for file in set(re.findall(r"\b(\w+\.py)\b", text)) - ELSEWHERE:
+        assert any(list((ROOT / folder).rglob(file)) for folder in folders), file
+    for path in re.findall(r"\b((?:tests|benchmarks|notebooks)/[\w/]+\.py)\b", text):
+        assert (ROOT / path).is_file(), path
+    for file, name in re.findall(r"(test_\w+\.py)::(test_\w+)", text):
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), f"{file}::{name}"
     for file, word in re.findall(r"(tests/\w+\.py) -k (\w+)", text):
         names = re.findall(r"^def (test_\w+)", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
         assert any(word in name for name in names), f"{file} -k {word}"

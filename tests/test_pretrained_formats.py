@@ -1,6 +1,5 @@
 """The table in docs/loading.md, a test for each cell: heads from every format equal NumPy, and come back bit-equal."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -141,14 +140,3 @@ def test_the_table_in_the_docs_has_these_cells_and_no_others():
     for _, (format, columns) in WRITTEN.items():
         without = {head for head in HEADS if heads_not_in(format, [head]) or heads_left_behind(format, [head])}
         assert {column for column in COLUMNS if COLUMNS[column][2] not in without} == set(columns)
-
-
-def test_every_test_that_the_docs_name_exists():
-    root = Path(__file__).resolve().parents[1]
-    text = "".join((root / "docs" / name).read_text(encoding="utf-8") for name in ("loading.md", "handles.md"))
-    for file in set(re.findall(r"\b(?:tests/)?(\w+\.py)\b", text)):
-        assert list(root.glob(f"tests/**/{file}")) + list(root.glob(f"benchmarks/{file}")), file
-    named = re.findall(r"`(test_\w+)\.py::(test_\w+)`", text)
-    assert named
-    for file, name in named:
-        assert f"def {name}(" in (root / f"tests/{file}.py").read_text(encoding="utf-8"), (file, name)

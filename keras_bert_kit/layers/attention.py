@@ -132,7 +132,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         if at is None:
             query, key, value = self._split_heads(self.qkv(tokens), layout, 3)
         else:
-            query, key, value = self._project_at(at, tokens, layout)
+            query, key, value = self._project_at(tokens, layout, at)
             mask = tf.gather(mask, at, batch_dims=1) if mask is not None and mask.shape.rank == 3 else mask
         if training:
             mixed, scores = self._attend_in_training(query, key, value, mask)
@@ -145,10 +145,10 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             mixed = tf.reshape(mixed, (-1, tokens.shape[-1]))
         return self.output_dense(mixed), scores
 
-    def _project_at(self, at, tokens, layout):
+    def _project_at(self, tokens, layout, at):
         """Queries of some positions, (batch, heads, picked, head size), and keys and values of all tokens."""
         hidden_size, kernel, bias = tokens.shape[-1], self.qkv.kernel, self.qkv.bias
-        query = tf.nn.bias_add(tf.matmul(layout.at(at, tokens), kernel[:, :hidden_size]), bias[:hidden_size])
+        query = tf.nn.bias_add(tf.matmul(layout.at(tokens, at), kernel[:, :hidden_size]), bias[:hidden_size])
         key_value = tf.nn.bias_add(tf.matmul(tokens, kernel[:, hidden_size:]), bias[hidden_size:])
         query = tf.reshape(query, (*shape_of(at), self.num_heads, hidden_size // self.num_heads))  # (B, P, N, H)
         return tf.transpose(query, (0, 2, 1, 3)), *self._split_heads(key_value, layout, 2)

@@ -115,7 +115,7 @@ class EncoderBlock(keras.layers.Layer):
     def _forward(self, tokens, layout, mask, training, at=None):
         attended, scores = self.attention.attend(tokens, layout, mask, training, at)
         if at is not None:
-            tokens = layout.at(at, tokens)  # (B·P, D), and so on from here
+            tokens = layout.at(tokens, at)  # (B·P, D), and so on from here
         tokens = self._add_norm(attended, tokens, self.attention_norm, training)  # (T, D)
 
         widened = activation_by_name(self.activation, training)(self.intermediate(tokens))  # (T, F)

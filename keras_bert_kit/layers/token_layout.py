@@ -71,7 +71,7 @@ class TokenLayout:
             x = spread(x)
         return tf.reshape(x, (self.batch, self.sequence, *x.shape[1:]))
 
-    def at(self, positions, x):
+    def at(self, x, positions):
         """(tokens, width) -> (batch · picked, width): what is at `positions` (batch, picked); 0 at padding."""
         rows = tf.range(self.batch)[:, tf.newaxis] * self.sequence  # in the batch, row after row
         places = tf.reshape(rows + positions, (-1,))

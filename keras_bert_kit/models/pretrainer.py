@@ -79,21 +79,21 @@ class BertPretrainer(ModelWithEncoder):
         # Where the sequences of packed rows begin; else each row begins with its [CLS].
         firsts = require_inputs(inputs, ["next_sentence_positions"])[0] if packed else tf.zeros_like(masked[:, :1])
         if training:
-            hidden, firsts, masked = self._encode_what_heads_look_at(inputs, firsts, masked)
+            hidden, firsts, masked = self._encode_what_heads_look_at(inputs, firsts, masked)  # (B, F + P, D)
             outputs = {}
         else:
-            outputs = {"sequence_output": self.encoder(inputs)["sequence_output"]}
-            hidden = outputs["sequence_output"]  # (B, S, D)
+            encoded = self.encoder(inputs)
+            hidden = encoded["sequence_output"]  # (B, S, D)
+            outputs = {name: encoded[name] for name in ("sequence_output", "pooled_output") if name in encoded}
         outputs["mlm_logits"] = self.masked_lm(hidden, masked)
-        if self.encoder.pooler:
+        if packed or training and self.encoder.pooler:  # else the encoder has done it
             outputs["pooled_output"] = self.encoder.pooler(hidden, firsts if packed else None)
         if self.next_sentence_head:
             outputs["nsp_logits"] = self.next_sentence_head(outputs["pooled_output"])
         return outputs
 
     def _encode_what_heads_look_at(self, inputs, firsts, masked):
-        """Vectors (batch, F + P, hidden), and where among them those at `firsts` (batch, F) and at `masked` (batch, P)
-        stand."""
+        """The last block at `firsts` (batch, F) and at `masked` (batch, P) alone, and where these stand in it then."""
         sequence, means = shape_of(inputs["input_word_ids"])[1], "the length of the sequence"
         firsts = require_below(firsts, sequence, "next_sentence_positions", means)
         masked = require_below(masked, sequence, "masked_lm_positions", means)

@@ -41,9 +41,9 @@ from keras_bert_kit.version import __version__
 DEFAULT_SIGNATURES = ("serving_default", "metadata")
 KIT_FILE = Path("assets.extra", "kit.json")  # TF Serving leaves assets.extra alone
 
-# Up to this size weights in half precision become constants of the graph, which oneDNN keeps in its own order, and with
-# which a server fuses LayerNorm too. In float32 a single text then takes longer: docs/performance.md has the figures.
-# Loading constants takes a multiple of their size in memory, and above 2 GB they cannot be written at all.
+# Up to this size weights in half precision become constants of the graph: oneDNN keeps them in its order, and a server
+# fuses LayerNorm too. In float32 that changes little (docs/performance.md). Loading constants takes a multiple of their
+# size in memory, and above 2 GB they cannot be written at all.
 LARGEST_CONSTANTS_BYTES = 512 * 2**20
 
 
@@ -84,7 +84,7 @@ def export_for_serving(
         max_windows: int, windows of a text at most; what is behind them is left out. Limits what one request can cost.
         embedding: what `embed` returns: "mean", the average of the last layer over all tokens, or "cls", its [CLS].
         freeze: bool, whether weights become constants of the graph, for which loading takes a multiple of their size in
-            memory. None: where single texts are answered faster so, in half precision, if the weights are not too large
+            memory. None: where answers are faster so, in half precision, if the weights are not too large
             (`LARGEST_CONSTANTS_BYTES`).
         weights_source: str, where the weights come from; `metadata` says so.
 

@@ -1,5 +1,7 @@
 """`AdamW`, as in PyTorch. Source: Loshchilov and Hutter 2017, https://arxiv.org/abs/1711.05101."""
 
+import contextlib
+
 import keras
 import tensorflow as tf
 
@@ -22,10 +24,6 @@ class AdamW(keras.optimizers.Adam):
         beta_2: float, decay of the mean of squared gradients, v.
         epsilon: float.
         **kwargs: of `keras.optimizers.Optimizer`, such as `global_clipnorm`.
-
-    Attributes:
-        gradient_factor: float or scalar tensor, what gradients are multiplied by in the same pass over memory: 1.0, or
-            what `TrainStep` clips by.
     """
 
     def __init__(self, learning_rate=5e-5, weight_decay=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-6, **kwargs):
@@ -34,7 +32,7 @@ class AdamW(keras.optimizers.Adam):
         self.decay = weight_decay
         self.schedule = learning_rate
         self._rate_factors = ()
-        self.gradient_factor = 1.0
+        self._gradient_factor = 1.0
 
     def set_rate_factors(self, rate_factors):
         """Gives variables a rate of their own, before the optimizer is built; it is not part of the config.
@@ -47,6 +45,15 @@ class AdamW(keras.optimizers.Adam):
         if self.built:
             raise ValueError("Rate factors must be given before the optimizer is built, that is, before Trainer.")
         self._rate_factors = tuple(rate_factors)
+
+    @contextlib.contextmanager
+    def multiplying_gradients_by(self, factor):
+        """Inside, all gradients count `factor` times, a scalar: in the pass that uses them, without a copy of them."""
+        self._gradient_factor = factor
+        try:
+            yield
+        finally:
+            self._gradient_factor = 1.0
 
     def build(self, variables):
         """Makes the moments, and finds the rate factor of each variable."""
@@ -75,7 +82,7 @@ class AdamW(keras.optimizers.Adam):
             self._momentums[index].value.handle,
             self._velocities[index].value.handle,
             tf.cast(tf.convert_to_tensor(gradient), dtype),
-            tf.cast(self.gradient_factor, dtype),
+            tf.cast(self._gradient_factor, dtype),
             rate * root / (1.0 - self.beta_1**step),
             rate * (self.decay if self.is_decayed(variable) else 0.0),
             self.epsilon * root,

@@ -23,7 +23,7 @@ class Lamb(AdamW):
         index, dtype = self._get_variable_index(variable), variable.dtype
         mean, square = self._momentums[index].value, self._velocities[index].value
         step = tf.cast(self.iterations + 1, dtype)
-        gradient = tf.cast(tf.convert_to_tensor(gradient), dtype) * tf.cast(self.gradient_factor, dtype)
+        gradient = tf.cast(tf.convert_to_tensor(gradient), dtype) * tf.cast(self._gradient_factor, dtype)
         new_mean = mean.assign_add((gradient - mean) * (1.0 - self.beta_1))
         new_square = square.assign_add((tf.square(gradient) - square) * (1.0 - self.beta_2))
         corrected = new_square / (1.0 - self.beta_2**step)

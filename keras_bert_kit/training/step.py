@@ -133,10 +133,9 @@ class TrainStep:
         optimizer, clip = self.optimizer, self.optimizer.global_clipnorm
         optimizer.global_clipnorm = None  # it is in the factor
         try:
-            if isinstance(optimizer, AdamW):  # multiplies as it goes, without a copy of all gradients
-                optimizer.gradient_factor = factor
-                self.strategy.run(self.update, args=(gradients,))
-                optimizer.gradient_factor = 1.0
+            if isinstance(optimizer, AdamW):
+                with optimizer.multiplying_gradients_by(factor):
+                    self.strategy.run(self.update, args=(gradients,))
             else:
                 self.strategy.run(lambda parts: self.update([part * factor for part in parts]), args=(gradients,))
         finally:
