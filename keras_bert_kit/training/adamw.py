@@ -81,7 +81,7 @@ class AdamW(keras.optimizers.Adam):
             variable.handle,
             self._momentums[index].value.handle,
             self._velocities[index].value.handle,
-            tf.cast(tf.convert_to_tensor(gradient), dtype),
+            tf.convert_to_tensor(gradient),
             tf.cast(self._gradient_factor, dtype),
             rate * root / (1.0 - self.beta_1**step),
             rate * (self.decay if self.is_decayed(variable) else 0.0),
@@ -97,10 +97,10 @@ class AdamW(keras.optimizers.Adam):
 
 
 def _in_place(variable, mean, mean_square, gradient, factor, rate, decay, epsilon, beta_1, beta_2):
-    """One pass over a variable and its moments. The first three are handles of resources, of the gradient's dtype."""
+    """One pass over a variable and its moments. The first three are handles of resources, of the factor's dtype."""
     handles = (variable, mean, mean_square)
-    weight, m, v = (tf.raw_ops.ReadVariableOp(resource=handle, dtype=gradient.dtype) for handle in handles)
-    gradient *= factor
+    weight, m, v = (tf.raw_ops.ReadVariableOp(resource=handle, dtype=factor.dtype) for handle in handles)
+    gradient = factor * tf.cast(gradient, factor.dtype)
     m += (gradient - m) * (1.0 - beta_1)
     v += (tf.square(gradient) - v) * (1.0 - beta_2)
     weight -= weight * decay + rate * m / (tf.sqrt(v) + epsilon)
