@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_kit.data.autotune import without_autotune
 from keras_bert_kit.data.examples import Examples
 from keras_bert_kit.data.labels import label_ids
 from keras_bert_kit.data.order import ShuffledBatches
@@ -54,7 +55,8 @@ def classification_dataset(
         indices = indices.shuffle(num_examples, seed=seed, reshuffle_each_iteration=True)
     batches = indices.batch(batch_size, drop_remainder=drop_remainder)
     batch_at = _maker_of_batches(examples, pack, class_names)
-    return batches.map(batch_at, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    batches = batches.map(batch_at, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return without_autotune(batches)
 
 
 def classification_batches(
@@ -97,7 +99,7 @@ def count_tokens(examples: Examples, pack: Callable, batch_size: int = 256) -> n
     """
     texts = tf.data.Dataset.from_tensor_slices(examples.texts).batch(batch_size)
     counts = texts.map(lambda batch: pack.tokenizer(batch).row_lengths() + 2, num_parallel_calls=tf.data.AUTOTUNE)
-    return np.concatenate([batch.numpy() for batch in counts])
+    return np.concatenate([batch.numpy() for batch in without_autotune(counts)])
 
 
 def count_truncated(examples: Examples, pack: Callable) -> int:

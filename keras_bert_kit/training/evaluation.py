@@ -4,6 +4,7 @@ import math
 
 import tensorflow as tf
 
+from keras_bert_kit.data.autotune import without_autotune
 from keras_bert_kit.training.distribution import share_batches
 
 
@@ -34,7 +35,7 @@ class Evaluator:
     def __call__(self, dataset):
         """See the class."""
         totals = {}
-        for batch in share_batches(dataset, self.strategy):
+        for batch in share_batches(without_autotune(dataset), self.strategy):
             for name, (total, count) in self._batch(batch).items():
                 before = totals.get(name, (0.0, 0.0))
                 totals[name] = (before[0] + float(total), before[1] + float(count))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from keras_bert_kit.data.autotune import without_autotune
 from keras_bert_kit.errors import TrainingError
 from keras_bert_kit.training.checkpoint import Checkpoints
 from keras_bert_kit.training.distribution import share_batches
@@ -268,8 +269,8 @@ class _State:
 
 def _from_position(dataset, state):
     if isinstance(dataset, tf.data.Dataset):
-        return dataset.repeat().skip(state.step)
-    return dataset.batches_from(state.position)
+        return without_autotune(dataset.repeat().skip(state.step))
+    return without_autotune(dataset.batches_from(state.position))
 
 
 def _until(step, period):
