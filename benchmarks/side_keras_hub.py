@@ -44,11 +44,14 @@ def new_classifier(job, jit_compile="auto"):  # "auto" means no XLA on CPU
 def finetune(job):
     """From raw texts to trained steps. Without XLA, with which a step took half as long again on two cores."""
     classifier, preprocess = new_classifier(job)
+    options = tf.data.Options()
+    options.autotune.enabled = False  # as in the kit: the end of a turn could take seconds more
     datasets = {
         order: tf.data.Dataset.from_tensor_slices(tuple(examples))
         .batch(job["batch_size"])
         .map(preprocess, num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(tf.data.AUTOTUNE)
+        .with_options(options)
         for order, examples in job["examples"].items()
     }
     texts, _ = next(iter(job["examples"].values()))
