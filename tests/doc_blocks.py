@@ -24,6 +24,10 @@ RUN_BY = {
     },
     "docs/handles.md": {"python": ["test_docs.py::test_the_code_of_handles_runs"]},
     "docs/loading.md": {"python": ["test_docs.py::test_the_code_of_loading_runs"], "sh": [COMMANDS]},
+    "docs/migration.md": {
+        "python": ["test_docs_migration.py::test_new_lines_run"] * 16,
+        "python3": ["test_peers_migration.py::test_old_and_new_lines_agree"] * 16,  # the old lines
+    },
     "docs/performance.md": {"sh": [COMMANDS]},
     "docs/pretraining.md": {"python": ["test_docs.py::test_the_code_runs"], "sh": [COMMANDS]},
     "docs/quickstart.md": {"python": ["test_docs_pages.py::test_quickstart"] * 3, "sh": [COMMANDS] * 5},

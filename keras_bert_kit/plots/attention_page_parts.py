@@ -12,6 +12,7 @@ p { margin: .3rem 0; color: #57606a; }
 #tokens button small { display: block; font: 11px/1.2 system-ui, sans-serif; opacity: .85; }
 #tokens button.chosen { border-color: #bc4c00; }
 .columns { display: flex; flex-wrap: wrap; gap: 2rem; align-items: flex-start; }
+section { max-width: 100%; overflow-x: auto; }
 #overview { display: grid; gap: 4px; align-items: center; }
 #overview span { font-size: 11px; color: #57606a; text-align: center; }
 #overview canvas { width: 40px; height: 40px; image-rendering: pixelated; border: 2px solid #d0d7de; cursor: pointer;
@@ -26,8 +27,8 @@ p { margin: .3rem 0; color: #57606a; }
 label { cursor: pointer; margin-right: 1rem; }
 """
 
-BODY = """<p>Point at a token, or click on it to hold it. The number under a token is the share of attention.
-Blocks and heads are counted from 0.</p>
+BODY = """<p>Point at a token, or click on it to hold it. The number under a token is its share of the attention,
+in steps of 0.4 %. Blocks and heads are counted from 0.</p>
 <h2 id="name"></h2>
 <p><label><input type="radio" name="way" id="looks" checked> what the token looks at</label>
 <label><input type="radio" name="way"> what looks at the token</label></p>
@@ -64,7 +65,7 @@ function color(share) { // white to blue; the root makes small shares visible
 
 function paint(element, share) {
   element.style.backgroundColor = color(share);
-  element.style.color = share > 0.3 ? "#fff" : "";
+  element.style.color = share > 0.5 ? "#fff" : ""; // where white becomes the more legible one
 }
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
