@@ -98,6 +98,11 @@ def test_the_table_of_variables():
     assert [row[1:] for row in table(model, optimizer)] == [["2", "18", "no", "no", "-"]]
 
 
+def test_the_table_needs_an_optimizer_that_is_built():
+    with pytest.raises(ValueError, match="must be built.* Received: one that is not"):
+        describe_variables(token_model(), AdamW(1e-2))
+
+
 def test_layers_alike_share_a_line_of_the_table():
     sizes = dict(vocab_size=100, hidden_size=16, num_hidden_layers=12, num_attention_heads=2, intermediate_size=32)
     model, optimizer = BertClassifier(BertEncoder(BertConfig(**sizes)), 4), AdamW(1e-4)

@@ -16,7 +16,15 @@ def describe_variables(model, optimizer):
 
     Returns:
         Str, a table with the columns layer, variables, numbers, trained, decayed, rate.
+
+    Raises:
+        ValueError: The optimizer is not built.
     """
+    if not optimizer.built:
+        raise ValueError(
+            "The optimizer must be built, since only then does it know the rate of each variable. Received: one that "
+            "is not. Give it to Trainer or call optimizer.build(model.trainable_variables) first."
+        )
     trained = {id(variable) for variable in model.trainable_variables}
     rows = {}
     for variable in model.weights:
