@@ -1,10 +1,9 @@
-"""What would int8 bring to answers, and what would it cost? By the int8 products that TensorFlow itself has.
+"""What does int8 bring to answers, and what does it cost? `export_for_serving(quantize="int8")` beside the others.
 
     python benchmarks/int8.py --texts news.csv --vocab vocab.txt
     python benchmarks/int8.py --texts train.csv --vocab vocab.txt --model FOLDER --eval test.csv
 
-A measurement, not a feature of the kit: int8_layers.py has what is done, docs/performance.md why it is no more. The
-tables: each product alone; the whole model beside the kit's own exports, in sessions such as TF Serving has; with
+The tables: each product alone; the whole model beside the kit's other exports, in sessions such as TF Serving has; with
 --eval the accuracy, and how many labels change. Contenders take turns in one process.
 """
 
@@ -25,13 +24,13 @@ import numpy as np
 import side
 import side_kit
 import tensorflow as tf
-from int8_layers import Int8Dense, largest_inputs, quantize, save_int8, to_int8
 from report import NATURAL, Table, aligned_rows, machine_line, markdown_rows, text_of_table
 from shapes import SHAPES, shape_of
 from workload import read_workload, sorted_order
 
 import keras_bert_kit as kbk
 from keras_bert_kit.data import label_ids, read_examples
+from keras_bert_kit.serving.int8 import Dense, Int8Dense, quantize
 
 
 def parser():
@@ -43,7 +42,7 @@ def parser():
     parser.add_argument("--shape", choices=SHAPES, default="base", help="base: 12 x 768; minilm: 6 x 384")
     parser.add_argument("--layers", type=int, help="another number of layers")
     parser.add_argument("--hidden", type=int, help="another hidden size; heads and feed-forward follow")
-    parser.add_argument("--calibrate", type=int, default=256, help="texts that say how large numbers become")
+    parser.add_argument("--calibrate", type=int, default=256, help="texts for the export in int8")
     parser.add_argument("--turns", type=int, default=3, help="turns of each contender; the median counts")
     parser.add_argument("--seconds", type=float, default=0.3, help="of each product in a turn")
     parser.add_argument("--batches", type=int, default=8, help="batches a turn")
@@ -80,8 +79,8 @@ def contenders_of(options, shape, texts, folder):
     found = {}
     model, pack = model_and_packer(options, shape, "float32")
     found["float32"] = answers_of(kbk.export_for_serving(model, pack, folder / "float32", freeze=False))
-    to_int8(model, largest_inputs(model, pack, texts))
-    found["int8"] = answers_of(save_int8(model, pack, folder / "int8"))
+    in_int8 = {"quantize": "int8", "calibration_texts": texts}
+    found["int8"] = answers_of(kbk.export_for_serving(model, pack, folder / "int8", **in_int8))
     model, pack = model_and_packer(options, shape, "mixed_bfloat16")
     for weights in ("variables", "constants") if options.constants else ("variables",):
         version = kbk.export_for_serving(model, pack, folder / weights, freeze=weights == "constants")
@@ -107,7 +106,7 @@ def product_row(options, tokens, inner, outer):
     dense = keras.layers.Dense(outer, bias_initializer="normal")
     exact = dense(x).numpy()
     kernel, bias = (tf.cast(variable.value, tf.bfloat16) for variable in dense.variables)
-    int8 = Int8Dense(dense, np.abs(x).max())
+    int8 = Int8Dense(Dense.of(dense), np.abs(x).max())
     products = {
         "bfloat16": (lambda x: tf.nn.bias_add(x @ kernel, bias), tf.cast(x, tf.bfloat16)),
         "int8": (int8, tf.constant(x)),
