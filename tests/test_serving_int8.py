@@ -1,11 +1,13 @@
 """Export in int8: the product, the model of it, the export, and what is refused."""
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from serving_models import CLASS_NAMES, small_classifier, small_pack
+from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert_kit.errors import ExportError
 from keras_bert_kit.serving import Predictor, calibration, check, export_for_serving
@@ -186,6 +188,17 @@ def test_a_process_with_tensorflow_alone_answers(version, signatures):
     expected = signatures["serving_default"](text=tf.constant(question[0].inputs["text"]))["probabilities"]
     for (answer,) in answers.values():
         np.testing.assert_allclose(answer["probabilities"], expected, atol=1e-3)
+
+
+def test_the_c_library_answers(version, signatures, c_program):
+    """As a server has it: no Python, no other library."""
+    graph = saved_model_pb2.SavedModel.FromString((version / "saved_model.pb").read_bytes()).meta_graphs[0]
+    signature = graph.signature_def["serving_default"]
+    text, probabilities = signature.inputs["text"].name, signature.outputs["probabilities"].name
+    words = ["input", text.split(":")[0], "text=We love the news", "output", *probabilities.split(":")]
+    ran = subprocess.run([c_program, version, *words], capture_output=True, encoding="utf-8", check=True)
+    expected = signatures["serving_default"](text=tf.constant(["We love the news"]))["probabilities"][0]
+    np.testing.assert_allclose([float(line) for line in ran.stdout.splitlines()], expected, atol=1e-3)
 
 
 @needs_kernel
