@@ -52,6 +52,7 @@ def parser():
     parser.add_argument(
         "--no-constants", dest="constants", action="store_false", help="no bfloat16 constants: they take 7 GB to load"
     )
+    parser.add_argument("--profile", action="store_true", help="also the time of a single text, by operation")
     parser.add_argument("--json", metavar="FILE", help="write the tables there")
     parser.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     return parser
@@ -153,6 +154,27 @@ def speed_table(options, contenders, work):
     return Table("The string to the probabilities", rows, f"{work.facts()}; difference: the largest of a probability")
 
 
+def profile_table(version, text):
+    """Where the time of a text goes in int8; operations run side by side, so the sum may be larger than the whole."""
+    options, milliseconds_of, count = tf.compat.v1.RunOptions(trace_level=3, output_partition_graphs=True), {}, {}
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        signature = tf.compat.v1.saved_model.load(session, ["serve"], str(version)).signature_def["serving_default"]
+        for _ in range(8):  # of which the last one counts
+            found = tf.compat.v1.RunMetadata()
+            feed = {signature.inputs["text"].name: [text]}
+            session.run(signature.outputs["probabilities"].name, feed, options=options, run_metadata=found)
+    kinds = {node.name: node.op for graph in found.partition_graphs for node in graph.node}
+    for node in (node for device in found.step_stats.dev_stats for node in device.node_stats):
+        kind, nanoseconds = kinds.get(node.node_name, "other"), node.op_end_rel_nanos - node.op_start_rel_nanos
+        milliseconds_of[kind] = milliseconds_of.get(kind, 0.0) + nanoseconds / 1e6
+        count[kind] = count.get(kind, 0) + 1
+    longest = sorted(milliseconds_of, key=milliseconds_of.get, reverse=True)[:8]
+    rows = [{"operation": kind, "nodes": count[kind], "ms": milliseconds_of[kind]} for kind in longest]
+    return Table(
+        "A text in int8", rows, f"{sum(milliseconds_of.values()):.3g} ms in all of {sum(count.values())} nodes"
+    )
+
+
 def labels_table(options, contenders, class_names):
     """Accuracy on a file, and the labels that are not those of float32."""
     examples = read_examples(options.eval)
@@ -180,6 +202,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         contenders, class_names = contenders_of(options, shape, [texts[i] for i in chosen], Path(folder))
         tables.append(speed_table(options, contenders, work))
+        if options.profile:
+            (version,) = Path(folder, "int8").glob("1")
+            tables.append(profile_table(version, work.batches(NATURAL)[0][0]))
         if options.eval:
             tables.append(labels_table(options, contenders, class_names))
     for table in tables:
