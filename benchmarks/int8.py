@@ -1,10 +1,9 @@
-"""What would int8 bring to answers, and what would it cost? By the int8 products that TensorFlow itself has.
+"""What does int8 bring to answers, and what does it cost? `export_for_serving(quantize="int8")` beside the others.
 
     python benchmarks/int8.py --texts news.csv --vocab vocab.txt
     python benchmarks/int8.py --texts train.csv --vocab vocab.txt --model FOLDER --eval test.csv
 
-A measurement, not a feature of the kit: int8_layers.py has what is done, docs/performance.md why it is no more. The
-tables: each product alone; the whole model beside the kit's own exports, in sessions such as TF Serving has; with
+The tables: each product alone; the whole model beside the kit's other exports, in sessions such as TF Serving has; with
 --eval the accuracy, and how many labels change. Contenders take turns in one process.
 """
 
@@ -25,13 +24,13 @@ import numpy as np
 import side
 import side_kit
 import tensorflow as tf
-from int8_layers import Int8Dense, largest_inputs, quantize, save_int8, to_int8
 from report import NATURAL, Table, aligned_rows, machine_line, markdown_rows, text_of_table
 from shapes import SHAPES, shape_of
 from workload import read_workload, sorted_order
 
 import keras_bert_kit as kbk
 from keras_bert_kit.data import label_ids, read_examples
+from keras_bert_kit.serving.int8 import Dense, Int8Dense, quantize
 
 
 def parser():
@@ -43,7 +42,7 @@ def parser():
     parser.add_argument("--shape", choices=SHAPES, default="base", help="base: 12 x 768; minilm: 6 x 384")
     parser.add_argument("--layers", type=int, help="another number of layers")
     parser.add_argument("--hidden", type=int, help="another hidden size; heads and feed-forward follow")
-    parser.add_argument("--calibrate", type=int, default=256, help="texts that say how large numbers become")
+    parser.add_argument("--calibrate", type=int, default=256, help="texts for the export in int8")
     parser.add_argument("--turns", type=int, default=3, help="turns of each contender; the median counts")
     parser.add_argument("--seconds", type=float, default=0.3, help="of each product in a turn")
     parser.add_argument("--batches", type=int, default=8, help="batches a turn")
@@ -53,6 +52,7 @@ def parser():
     parser.add_argument(
         "--no-constants", dest="constants", action="store_false", help="no bfloat16 constants: they take 7 GB to load"
     )
+    parser.add_argument("--profile", action="store_true", help="also the time of a single text, by operation")
     parser.add_argument("--json", metavar="FILE", help="write the tables there")
     parser.add_argument("--markdown", action="store_true", help="print tables in Markdown")
     return parser
@@ -80,8 +80,8 @@ def contenders_of(options, shape, texts, folder):
     found = {}
     model, pack = model_and_packer(options, shape, "float32")
     found["float32"] = answers_of(kbk.export_for_serving(model, pack, folder / "float32", freeze=False))
-    to_int8(model, largest_inputs(model, pack, texts))
-    found["int8"] = answers_of(save_int8(model, pack, folder / "int8"))
+    in_int8 = {"quantize": "int8", "calibration_texts": texts}
+    found["int8"] = answers_of(kbk.export_for_serving(model, pack, folder / "int8", **in_int8))
     model, pack = model_and_packer(options, shape, "mixed_bfloat16")
     for weights in ("variables", "constants") if options.constants else ("variables",):
         version = kbk.export_for_serving(model, pack, folder / weights, freeze=weights == "constants")
@@ -107,7 +107,7 @@ def product_row(options, tokens, inner, outer):
     dense = keras.layers.Dense(outer, bias_initializer="normal")
     exact = dense(x).numpy()
     kernel, bias = (tf.cast(variable.value, tf.bfloat16) for variable in dense.variables)
-    int8 = Int8Dense(dense, np.abs(x).max())
+    int8 = Int8Dense(Dense.of(dense), np.abs(x).max())
     products = {
         "bfloat16": (lambda x: tf.nn.bias_add(x @ kernel, bias), tf.cast(x, tf.bfloat16)),
         "int8": (int8, tf.constant(x)),
@@ -154,6 +154,27 @@ def speed_table(options, contenders, work):
     return Table("The string to the probabilities", rows, f"{work.facts()}; difference: the largest of a probability")
 
 
+def profile_table(version, text):
+    """Where the time of a text goes in int8; operations run side by side, so the sum may be larger than the whole."""
+    options, milliseconds_of, count = tf.compat.v1.RunOptions(trace_level=3, output_partition_graphs=True), {}, {}
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        signature = tf.compat.v1.saved_model.load(session, ["serve"], str(version)).signature_def["serving_default"]
+        for _ in range(8):  # of which the last one counts
+            found = tf.compat.v1.RunMetadata()
+            feed = {signature.inputs["text"].name: [text]}
+            session.run(signature.outputs["probabilities"].name, feed, options=options, run_metadata=found)
+    kinds = {node.name: node.op for graph in found.partition_graphs for node in graph.node}
+    for node in (node for device in found.step_stats.dev_stats for node in device.node_stats):
+        kind, nanoseconds = kinds.get(node.node_name, "other"), node.op_end_rel_nanos - node.op_start_rel_nanos
+        milliseconds_of[kind] = milliseconds_of.get(kind, 0.0) + nanoseconds / 1e6
+        count[kind] = count.get(kind, 0) + 1
+    longest = sorted(milliseconds_of, key=milliseconds_of.get, reverse=True)[:8]
+    rows = [{"operation": kind, "nodes": count[kind], "ms": milliseconds_of[kind]} for kind in longest]
+    return Table(
+        "A text in int8", rows, f"{sum(milliseconds_of.values()):.3g} ms in all of {sum(count.values())} nodes"
+    )
+
+
 def labels_table(options, contenders, class_names):
     """Accuracy on a file, and the labels that are not those of float32."""
     examples = read_examples(options.eval)
@@ -181,6 +202,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         contenders, class_names = contenders_of(options, shape, [texts[i] for i in chosen], Path(folder))
         tables.append(speed_table(options, contenders, work))
+        if options.profile:
+            (version,) = Path(folder, "int8").glob("1")
+            tables.append(profile_table(version, work.batches(NATURAL)[0][0]))
         if options.eval:
             tables.append(labels_table(options, contenders, class_names))
     for table in tables:

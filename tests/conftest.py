@@ -1,6 +1,8 @@
-"""What all tests share: the folder of shared data, logical CPUs for replicas, and quiet TensorFlow logs."""
+"""What all tests share: shared data, a C program, logical CPUs for replicas, and quiet TensorFlow logs."""
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -21,3 +23,17 @@ def shared():
     if not (folder / "golden").is_dir():
         pytest.skip("needs ../shared (golden values and fixtures), which is not part of the repository")
     return folder
+
+
+@pytest.fixture(scope="session")
+def c_program(tmp_path_factory):
+    """A program that runs a SavedModel with TensorFlow's C library alone."""
+    compiler, library = shutil.which("cc"), Path(tf.sysconfig.get_lib())
+    if compiler is None or not (library / "libtensorflow_cc.so.2").exists():
+        pytest.skip("needs a C compiler and libtensorflow_cc.so.2, which TensorFlow's wheel has on Linux")
+    program = tmp_path_factory.mktemp("c") / "run_saved_model"
+    source = Path(__file__).with_name("c") / "run_saved_model.c"
+    libraries = ["-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2", f"-Wl,-rpath,{library}"]
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-isystem{tf.sysconfig.get_include()}", f"-L{library}"]
+    subprocess.run([compiler, *flags, source, *libraries, "-o", program], check=True)
+    return program

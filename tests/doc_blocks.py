@@ -38,7 +38,7 @@ RUN_BY = {
             "test_docs.py::test_the_client_of_serving_runs",
             "test_docs.py::test_the_pipeline_of_serving_is_the_one_that_runs",
         ],
-        "sh": [COMMANDS, COMMANDS, "test_docs.py::test_what_curl_sends_is_answered"],
+        "sh": [COMMANDS, COMMANDS, COMMANDS, "test_docs.py::test_what_curl_sends_is_answered"],
     },
     "docs/tokenization.md": {"python": ["test_docs.py::test_the_code_of_tokenization_runs"]},
     "docs/training.md": {"python": ["test_docs.py::test_the_code_runs"]},

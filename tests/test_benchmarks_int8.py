@@ -1,65 +1,41 @@
-"""benchmarks/int8.py measures a model that computes what the kit's does, but for the rounding of int8."""
+"""benchmarks/int8.py puts the kit's export in int8 beside the others."""
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from layer_checks import randomize_weights
-from tensorflow.python.framework import kernels
 
 import keras_bert_kit as kbk
+from keras_bert_kit.serving import calibration, check
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
-import int8_layers
+import int8
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "news", "sport", "cup", "bank"]
-TEXTS = ["news sport cup", "bank", "cup cup sport news bank", "sport news"]
-
-pytestmark = pytest.mark.skipif(
-    not kernels.get_registered_kernels_for_op(int8_layers.OP).kernel,
-    reason=f"TensorFlow has no kernel for {int8_layers.OP} here (builds without oneDNN lack it)",
-)
+TEXTS = [f"{a} {b} {c}" for a in WORDS[5:] for b in WORDS[5:] for c in WORDS[5:]]
 
 
-def new_classifier(activation):
-    keras.utils.set_random_seed(0)
-    config = kbk.BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        hidden_act=activation,
-    )
-    model = kbk.BertClassifier(kbk.BertEncoder(config), 3)
-    randomize_weights(model)
-    return model, kbk.BertPacker(kbk.BertTokenizer(WORDS), None, max_sequence_length=64)
-
-
-@pytest.mark.parametrize("activation", ["gelu_erf", "gelu_tanh"])
-def test_logits_are_those_of_float32_but_for_rounding(activation):
-    model, pack = new_classifier(activation)
-    inputs = pack(TEXTS)
-    exact = model(inputs).numpy()
-    largest = int8_layers.largest_inputs(model, pack, TEXTS, batch_size=2)
-    assert len(largest) == 8 and min(largest.values()) > 0
-    np.testing.assert_array_equal(model(inputs), exact)  # calibration leaves the model as it was
-    int8_layers.to_int8(model, largest)
-    rounded = tf.function(model)(inputs).numpy()
-    error = np.abs(rounded - exact).max() / np.abs(exact).max()
-    assert 1e-5 < error < 0.05
-
-
+@pytest.mark.skipif(not calibration.has_kernel(), reason="TensorFlow has no int8 product here (no oneDNN)")
 @pytest.mark.filterwarnings("ignore:.*tf.compat.v1.saved_model.load")
-def test_the_saved_model_answers_the_same(tmp_path):
-    import int8
+def test_the_contenders_are_of_the_same_weights(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
+    config = {"vocab_size": len(WORDS), "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64}
 
-    model, pack = new_classifier("gelu_erf")
-    int8_layers.to_int8(model, int8_layers.largest_inputs(model, pack, TEXTS))
-    answer = int8.answers_of(int8_layers.save_int8(model, pack, tmp_path / "int8"))
-    expected = tf.nn.softmax(tf.function(model)(pack(TEXTS)))
-    np.testing.assert_allclose(answer(TEXTS), expected, atol=2e-2)
+    def model_and_packer(options, shape, dtype):
+        keras.utils.set_random_seed(0)
+        model = kbk.BertClassifier(kbk.BertEncoder(kbk.BertConfig(**config, num_attention_heads=2), dtype=dtype), 3)
+        randomize_weights(model)
+        return model, kbk.BertPacker(kbk.BertTokenizer(WORDS), None, max_sequence_length=64)
+
+    monkeypatch.setattr(int8, "model_and_packer", model_and_packer)
+    contenders, class_names = int8.contenders_of(SimpleNamespace(constants=True), None, TEXTS, tmp_path)
+    assert list(contenders) == ["float32", "int8", "bfloat16, variables", "bfloat16, constants"]
+    answers = {name: answer(TEXTS) for name, answer in contenders.items()}
+    for answer in answers.values():
+        np.testing.assert_allclose(answer, answers["float32"], atol=0.1)
+    assert np.abs(answers["int8"] - answers["float32"]).max() > 1e-5 and len(class_names) == 3

@@ -15,6 +15,7 @@ from keras_bert_kit.errors import KitError
 from keras_bert_kit.pretrained import load_pretrained
 from keras_bert_kit.recipes import packer_for
 from keras_bert_kit.serving import export_for_serving
+from keras_bert_kit.serving.calibration import has_kernel
 from keras_bert_kit.text import BertTokenizer
 
 ROWS = [
@@ -127,6 +128,23 @@ def test_evaluate_export_predict(model, folder, run):
     assert sum(predictions[0]["probabilities"].values()) == pytest.approx(1.0, abs=1e-5)
     code, out, _ = run("predict", folder / "served", "the team wins")
     assert code == 0 and out.startswith("sports  0.") and out.endswith("  the team wins\n")
+
+
+@pytest.mark.skipif(not has_kernel(), reason="TensorFlow has no int8 product here (no oneDNN)")
+def test_export_in_int8(model, folder, run, tmp_path):
+    starts = ["", "the", "a", "we love", "report ,", "and", "in", "is", "good", "news", "! ?", "new"]
+    rows = [(label, f"{start} {text}") for label, text in ROWS[:6] for start in starts]
+    words = ("export", model[0], "--out", tmp_path / "served", "--max-length", 32, "--int8")
+    code, out, err = run(*words, "--calibrate", write_csv(tmp_path / "texts.csv", rows), "--json")
+    found = json.loads(out)["int8"]
+    assert code == 0 and "72 rows, label from label, text from text" in err
+    assert found["texts"] == 36 and found["labels_changed"] <= 1 and 0 < found["mean_difference"] < 0.05
+    assert found["accuracy_before"] > 0.6 and abs(found["accuracy"] - found["accuracy_before"]) <= 1 / 36 + 1e-6
+    code, out, _ = run(*words, "--calibrate", tmp_path / "texts.csv")
+    assert code == 0 and "int8 changed the label of " in out and "; accuracy " in out
+    for mistake in (words, (*words[:-1], "--calibrate", tmp_path / "texts.csv")):
+        code, _, err = run(*mistake)
+        assert code == 2 and "--int8 and --calibrate FILE go together" in err
 
 
 @pytest.mark.parametrize("kind", ["tsv", "jsonl", "parquet", "tfds"])

@@ -44,3 +44,17 @@ def test_with_padding_it_is_a_reshape():
     layout = TokenLayout(4, 5)
     np.testing.assert_array_equal(layout.flat(x), tf.reshape(x, (20, 3)))
     np.testing.assert_array_equal(layout.padded(layout.flat(x)), x)
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 4, 5])
+def test_filled_up_to_one_of_a_few_lengths(tokens):
+    """Behind the tokens stands the first place; what is given back is the same."""
+    mask = tf.sequence_mask([tokens, 0], maxlen=6)[: 2 if tokens else 0]
+    layout = TokenLayout.without_padding(mask)
+    filled = layout.filled_up([0, 4, 8])
+    x = tf.reshape(tf.range(2.0 * 12)[: 12 * mask.shape[0]], (mask.shape[0], 6, 2))
+    flat = filled.flat(x)
+    assert len(flat) == {0: 0, 1: 4, 4: 4, 5: 8}[tokens]
+    np.testing.assert_array_equal(flat[:tokens], layout.flat(x))
+    assert all((row == x[0, 0]).numpy().all() for row in flat[tokens:])
+    np.testing.assert_array_equal(filled.padded(flat), layout.padded(layout.flat(x)))

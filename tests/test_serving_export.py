@@ -196,19 +196,6 @@ print(json.dumps(["keras_bert_kit" in sys.modules, answers["probabilities"].nump
     np.testing.assert_allclose(probabilities, serve(text=tf.constant(texts))["probabilities"], atol=1e-5)
 
 
-@pytest.fixture(scope="module")
-def c_program(tmp_path_factory):
-    compiler, library = shutil.which("cc"), Path(tf.sysconfig.get_lib())
-    if compiler is None or not (library / "libtensorflow_cc.so.2").exists():
-        pytest.skip("needs a C compiler and libtensorflow_cc.so.2, which TensorFlow's wheel has on Linux")
-    program = tmp_path_factory.mktemp("c") / "run_saved_model"
-    source = Path(__file__).with_name("c") / "run_saved_model.c"
-    libraries = ["-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2", f"-Wl,-rpath,{library}"]
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-isystem{tf.sysconfig.get_include()}", f"-L{library}"]
-    subprocess.run([compiler, *flags, source, *libraries, "-o", program], check=True)
-    return program
-
-
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_c_program(trained, version, signatures, c_program, name):
     texts = ["Über 中 wins!", "We love the news"]

@@ -83,7 +83,7 @@ def test_no_room_for_them(tmp_path, monkeypatch):
     """The version is published by then, and the error says so."""
     monkeypatch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
 
-    def full(path, signatures):
+    def full(path, signatures, int8):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(export, "write_server_files", full)

@@ -2,25 +2,30 @@
 
 import dataclasses
 import functools
+import json
 import statistics
 import sys
 from pathlib import Path
 
 import click
+import numpy as np
 
 from keras_bert_kit.cli.command import DTYPES, command, max_length_option, say
-from keras_bert_kit.data import read_examples
+from keras_bert_kit.data import label_ids, read_examples
 from keras_bert_kit.demo import run_demo
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.files import require_free
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.recipes import default_learning_rate, evaluate_classifier, finetune_classifier, packer_for
 from keras_bert_kit.serving import Predictor, export_for_serving
+from keras_bert_kit.serving.calibration import Int8Comparison, halves
+from keras_bert_kit.serving.export import KIT_FILE
 from keras_bert_kit.serving.server_files import curl_line
 from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
 from keras_bert_kit.training.strategy import describe, make_strategy
 
+CALIBRATION_TEXTS = 1024
 LABELLED_TEXTS = "Labelled texts: CSV, TSV, JSON lines, Parquet, or tfds:NAME/SPLIT of tensorflow-datasets."
 
 
@@ -160,8 +165,11 @@ def evaluate(model, eval_path, max_length, label_column, text_columns):
     "--freeze/--no-freeze", default=None, help="Weights as constants of the graph. Default: if they are small."
 )
 @click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES), help="What is computed in.")
+@click.option("--int8", is_flag=True, help="Multiply in int8: faster batches, x86-64 servers with oneDNN only.")
+@click.option("--calibrate", help=f"With --int8: texts of the kind that will be asked. {LABELLED_TEXTS}")
 @max_length_option
-def export(model, out, max_length, dtype, signatures, **settings):
+@column_options
+def export(model, out, max_length, dtype, signatures, int8, calibrate, label_column, text_columns, **settings):
     """Export a fine-tuned model as a SavedModel that takes raw text, for TF Serving.
 
     \b
@@ -169,16 +177,46 @@ def export(model, out, max_length, dtype, signatures, **settings):
     Example:
       keras-bert-kit export my_model --out saved_models/my_model
       keras-bert-kit export my_model --out saved_models/my_model --signature embed --long-text window
+      keras-bert-kit export my_model --out saved_models/my_model --int8 --calibrate train.csv
+
+    With --int8, 1,024 of the texts at most are taken: half of them say how large numbers become, the other
+    half are asked, and labels and accuracy are compared with those of the trained model.
     """
+    if int8 != (calibrate is not None):
+        raise click.UsageError("--int8 and --calibrate FILE go together.")
+    examples = some_of(read(calibrate, label_column, text_columns)) if int8 else None
     bert = load_pretrained(model, dtype=dtype)
     pack = packer_for(bert, max_length)
     signatures = tuple(dict.fromkeys(("serving_default", "metadata", *signatures)))
     source = Path(model).name if Path(model).exists() else model  # nobody's folders are shown to strangers
-    version = export_for_serving(
-        require_classifier(bert), pack, out, signatures=signatures, weights_source=source, **settings
-    )
+    if int8:
+        settings |= {"quantize": "int8", "calibration_texts": examples.texts}
+    classifier = require_classifier(bert)
+    version = export_for_serving(classifier, pack, out, signatures=signatures, weights_source=source, **settings)
     line = curl_line(out.resolve().name)
-    return {"saved_model": str(version), "curl": line}, f"exported to {version}\nask a server: {line}"
+    result, lines = {"saved_model": str(version), "curl": line}, [f"exported to {version}", f"ask a server: {line}"]
+    if int8:
+        found = json.loads((version / KIT_FILE).read_text(encoding="utf-8"))["int8"]
+        result["int8"] = found | int8_accuracies(version, classifier, pack, examples)
+        accuracies = "accuracy {accuracy:.4f}, before {accuracy_before:.4f}".format(**result["int8"])
+        lines.insert(1, f"{Int8Comparison(**found)}; {accuracies}")
+    return result, "\n".join(lines)
+
+
+def some_of(examples, most=CALIBRATION_TEXTS):
+    """At most so many of them, drawn at random."""
+    return examples.select(np.random.default_rng(0).permutation(len(examples))[:most].tolist())
+
+
+def int8_accuracies(version, model, pack, examples):
+    """Accuracies, of a version in int8 and before, on the texts that were compared."""
+    compared = set(halves(examples.texts)[1])
+    examples = examples.select([row for row, text in enumerate(examples.texts) if text.encode() in compared])
+    predictions = Predictor(version).predict(examples.texts)
+    expected = [model.class_names[label] for label in label_ids(examples, model.class_names)]
+    correct = [prediction.label == name for prediction, name in zip(predictions, expected, strict=True)]
+    before = evaluate_classifier(model, pack, examples).accuracy
+    return {"accuracy": statistics.mean(correct), "accuracy_before": before}
 
 
 @command

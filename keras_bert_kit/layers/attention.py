@@ -130,7 +130,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
             (batch · picked, hidden) and (batch, heads, picked, sequence).
         """
         if at is None:
-            query, key, value = self._split_heads(self.qkv(tokens), layout, 3)
+            query, key, value = self.split_heads(self.qkv(tokens), layout, 3)
         else:
             query, key, value = self._project_at(tokens, layout, at)
             mask = tf.gather(mask, at, batch_dims=1) if mask is not None and mask.shape.rank == 3 else mask
@@ -151,10 +151,10 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         query = tf.nn.bias_add(tf.matmul(layout.at(tokens, at), kernel[:, :hidden_size]), bias[:hidden_size])
         key_value = tf.nn.bias_add(tf.matmul(tokens, kernel[:, hidden_size:]), bias[hidden_size:])
         query = tf.reshape(query, (*shape_of(at), self.num_heads, hidden_size // self.num_heads))  # (B, P, N, H)
-        return tf.transpose(query, (0, 2, 1, 3)), *self._split_heads(key_value, layout, 2)
+        return tf.transpose(query, (0, 2, 1, 3)), *self.split_heads(key_value, layout, 2)
 
-    def _split_heads(self, projected, layout, count):
-        """(tokens, count·hidden) to a list of `count` tensors (batch, heads, sequence, head size)."""
+    def split_heads(self, projected, layout, count):
+        """(tokens, count·hidden) -> list of `count` tensors (batch, heads, sequence, head size)."""
         head_size = projected.shape[-1] // (count * self.num_heads)
         padded = layout.padded(projected)
         padded = tf.reshape(padded, (layout.batch, layout.sequence, count, self.num_heads, head_size))

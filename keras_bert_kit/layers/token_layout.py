@@ -48,6 +48,22 @@ class TokenLayout:
         layout._sources = tf.maximum(tf.cumsum(tf.cast(mask, tf.int32)) - 1, 0)
         return layout
 
+    def filled_up(self, lengths):
+        """Returns the layout whose flat list has one of a few lengths, where kernels are prepared for each length.
+
+        Behind the tokens stands the first place of the batch, over and over. For answers alone: a gradient would count
+        it more than once.
+
+        Args:
+            lengths: sorted list of int, of which the next is taken; 0 is the first, for an empty batch.
+        """
+        layout = TokenLayout(self.batch, self.sequence)
+        layout._mask, layout._sources = self._mask, self._sources
+        tokens = tf.size(self._places)
+        length = tf.gather(lengths, tf.searchsorted(lengths, [tokens])[0])
+        layout._places = tf.pad(self._places, [[0, length - tokens]])
+        return layout
+
     def flat(self, x):
         """(batch, sequence, …) -> (tokens, …)."""
         x = tf.reshape(x, (-1, *x.shape[2:]))

@@ -66,6 +66,8 @@ class BertEncoder(keras.Model):
     TensorShape([1, 16])
     """
 
+    block_class = EncoderBlock  # what the stack is made of
+
     def __init__(self, config, add_pooler=True, empty=False, **kwargs):
         super().__init__(**kwargs)
         self.config = config if isinstance(config, BertConfig) else BertConfig(**config)
@@ -84,7 +86,7 @@ class BertEncoder(keras.Model):
             name="embeddings",
         )
         self.blocks = [
-            EncoderBlock(
+            self.block_class(
                 sizes.num_attention_heads,
                 sizes.intermediate_size,
                 sizes.hidden_act,
@@ -166,10 +168,7 @@ class BertEncoder(keras.Model):
             mask, positions = separate_sequences(tensors[3], token_mask)
         else:
             mask, positions = token_mask, tf.broadcast_to(tf.range(tf.shape(word_ids)[1]), tf.shape(word_ids))
-        if _needs_static_shapes():
-            layout = TokenLayout(*shape_of(token_mask))
-        else:
-            layout = TokenLayout.without_padding(token_mask, TOKENS_MULTIPLE if training else 1)
+        layout = self.layout_of(token_mask, training)
 
         one_row = [layout.flat(ids)[tf.newaxis] for ids in (word_ids, type_ids, positions)]  # each (1, T)
         tokens = self.embeddings(*one_row, training=training)[0]  # (T, D)
@@ -188,6 +187,12 @@ class BertEncoder(keras.Model):
         if self.pooler:
             outputs["pooled_output"] = outputs["default"] = self.pooler(hidden)
         return outputs
+
+    def layout_of(self, mask, training):
+        """Returns the `TokenLayout` of a boolean mask (batch, sequence): where tokens are, and what is left out."""
+        if _needs_static_shapes():
+            return TokenLayout(*shape_of(mask))
+        return TokenLayout.without_padding(mask, TOKENS_MULTIPLE if training else 1)
 
     def _require_choice(self, only, at):
         """Refuses an unknown `only`, one that the encoder cannot give, and both."""

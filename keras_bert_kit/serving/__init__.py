@@ -3,6 +3,8 @@
 export.py         export_for_serving: a SavedModel from raw text to labels, written safely
 requirements.py   what has to hold before that starts
 signatures.py     what a server can be asked, and how the graph answers
+int8.py           the same model with products in int8, for exports that ask for it
+calibration.py    how large its numbers become, and which answers change
 windows.py        documents longer than the model, inside the graph
 ops.py            which TensorFlow ops it may hold
 questions.py      what it is asked before it is published, and what the trained model says

@@ -14,11 +14,26 @@ from keras_bert_kit.errors import ExportError
 # text that might be of two classes, probabilities of a trained MiniLM differed by 0.025.
 TOLERANCE = 1e-4
 TOLERANCE_OF_HALF_PRECISION = 5e-2
+# int8 rounds to 127 steps: a probability of a text that might be of two classes may be another one. So it is the mean
+# that is bounded here; calibration.py compares labels.
+TOLERANCE_OF_INT8 = 5e-2
 
 _TIMEOUT_SECONDS = 1800
 
 
-def require_same_answers(saved_model, questions, class_names, tolerance=TOLERANCE):
+def tolerance_of(dtype, quantize):
+    """How far answers may be off: (tolerance, function of all differences of an output that it is for).
+
+    Args:
+        dtype: str, name of the trained model's dtype policy.
+        quantize: "int8" or None.
+    """
+    if quantize:
+        return TOLERANCE_OF_INT8, np.mean
+    return (TOLERANCE if dtype == "float32" else TOLERANCE_OF_HALF_PRECISION), np.max
+
+
+def require_same_answers(saved_model, questions, class_names, tolerance=TOLERANCE, measure=np.max):
     """Loads an exported model in a fresh process, in the two ways that TensorFlow has, and compares its answers.
 
     Args:
@@ -27,17 +42,19 @@ def require_same_answers(saved_model, questions, class_names, tolerance=TOLERANC
         class_names: sequence of str, in the order of the classes.
         tolerance: float, largest difference of a probability. Embeddings, which may be larger than 1, may differ by
             this part of their largest number.
+        measure: function from the differences of all numbers of an output to the one that the tolerance is for.
 
     Returns:
-        float, the largest difference found.
+        float, the largest difference found, by this measure.
 
     Raises:
         ExportError: the model does not load, or answers something else.
     """
-    return largest_difference(fresh_answers(saved_model, questions)["answers"], questions, class_names, tolerance)
+    answers = fresh_answers(saved_model, questions)["answers"]
+    return largest_difference(answers, questions, class_names, tolerance, measure)
 
 
-def largest_difference(answers, questions, class_names, tolerance=TOLERANCE):
+def largest_difference(answers, questions, class_names, tolerance=TOLERANCE, measure=np.max):
     """Compares answers with what is expected; arguments, result and error as of `require_same_answers`.
 
     Args:
@@ -51,7 +68,7 @@ def largest_difference(answers, questions, class_names, tolerance=TOLERANCE):
                 if isinstance(expected, list):
                     _require_strings(outputs[name], expected, f"{name} of {place}")
                 else:
-                    difference = _difference(outputs[name], expected)
+                    difference = _difference(outputs[name], expected, measure)
                     _require_close(difference, tolerance * max(1.0, np.abs(expected).max()), f"{name} of {place}")
                     largest = max(largest, difference)
             if "label" in outputs:
@@ -117,10 +134,10 @@ def _require_strings(received, expected, what):
         )
 
 
-def _difference(received, expected):
-    """Largest difference of two arrays; infinite where they have different shapes."""
+def _difference(received, expected, measure):
+    """Difference of two arrays; infinite where they have different shapes."""
     received = np.array(received, np.float32)
-    return float(np.abs(received - expected).max()) if received.shape == expected.shape else np.inf
+    return float(measure(np.abs(received - expected))) if received.shape == expected.shape else np.inf
 
 
 def _to_json(rows):

@@ -12,6 +12,7 @@ The graph holds ops of core TensorFlow only, so that TF Serving, Triton, the C l
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
@@ -20,7 +21,7 @@ import tensorflow as tf
 
 from keras_bert_kit.errors import ExportError
 from keras_bert_kit.files import folder_written_beside, sha256_of
-from keras_bert_kit.serving import check
+from keras_bert_kit.serving import calibration, check, int8
 from keras_bert_kit.serving.ops import require_core_ops
 from keras_bert_kit.serving.questions import question_for
 from keras_bert_kit.serving.requirements import (
@@ -58,6 +59,8 @@ def export_for_serving(
     embedding="mean",
     freeze=None,
     weights_source="",
+    quantize=None,
+    calibration_texts=None,
 ):
     """Writes a classifier, with its tokenizer, as the next version of a served model.
 
@@ -87,6 +90,10 @@ def export_for_serving(
             memory. None: where answers are faster so, in half precision, if the weights are not too large
             (`LARGEST_CONSTANTS_BYTES`).
         weights_source: str, where the weights come from; `metadata` says so.
+        quantize: None, or "int8": the dense layers of the blocks multiply in int8, by an op that is not of core
+            TensorFlow (`int8.py`). Answers in batches come faster, and some are others.
+        calibration_texts: list of str, with "int8": some hundreds of texts of the kind that will be asked. Half of them
+            say how large numbers become, half are compared; `assets.extra/kit.json` says what was found.
 
     Returns:
         Path of the version written: `path`/1, or one more than the largest number there.
@@ -104,40 +111,50 @@ def export_for_serving(
     """
     path = Path(path)
     require_exportable(model, pack)
-    require_settings(model, signatures, long_text, max_windows, embedding, freeze)
+    require_settings(model, signatures, long_text, max_windows, embedding, freeze, quantize, calibration_texts)
+    for_ranges, compared = calibration.require_int8(model, calibration_texts, freeze) if quantize else ((), ())
     require_place(path)
     half_precision = model.compute_dtype != "float32"
     if freeze is None:
         freeze = half_precision and num_bytes(model) <= LARGEST_CONSTANTS_BYTES
-    served = Signatures(
+    trained = Signatures(
         model,
         BertPacker(pack.tokenizer, None, max_sequence_length=longest(pack), truncation=pack.truncation),
-        _weights(model, freeze),
-        metadata_of(model, __version__, _vocabulary_sha256(pack), weights_source),
+        [],
+        metadata_of(model, __version__, _vocabulary_sha256(pack), weights_source, quantize and calibration.REQUIREMENT),
         long_text,
         max_windows,
         embedding,
     )
-    questions = {name: question_for(served, name) for name in signatures}
+    questions = {name: question_for(trained, name) for name in signatures}
     require_answers(questions["serving_default"].expected["probabilities"], model.class_names)
-    tolerance = check.TOLERANCE_OF_HALF_PRECISION if half_precision else check.TOLERANCE
+    if quantize:
+        in_graph, weights = calibration.int8_classifier(model, trained.pack, for_ranges)
+    else:
+        in_graph, weights = model, _weights(model, freeze)
+    served = dataclasses.replace(trained, model=in_graph, weights=weights)
     version = path / str(max(version_numbers(path), default=0) + 1)
     try:
         with _absent_folders_removed(path), folder_written_beside(version) as beside:
             _write_saved_model(served, signatures, beside)
-            ops = require_core_ops(beside)
+            ops = require_core_ops(beside, ops_beside_core(quantize))
             write_warm_up(beside, path.resolve().name, signatures, longest(pack), served.pack)
-            _write_kit_file(served, signatures, beside, ops)
-            check.require_same_answers(beside, list(questions.values()), model.class_names, tolerance)
+            found = _compare(beside, trained, list(questions.values()), quantize, compared)
+            _write_kit_file(served, signatures, beside, ops, model.dtype_policy.name, quantize, found)
     except (OSError, tf.errors.OpError) as error:
         raise ExportError(
             f"The folder must be one that can be written to. Received: {str(path)!r}, {error}. Nothing was changed."
         ) from error
     try:
-        write_server_files(path, signatures)
+        write_server_files(path, signatures, found)
     except OSError as error:
         raise ExportError(f"{version} is published; README.md or settings beside it are not: {error}.") from error
     return version
+
+
+def ops_beside_core(quantize):
+    """The ops that a version may hold besides those of core TensorFlow. `quantize`: "int8" or None."""
+    return (int8.OP,) if quantize else ()
 
 
 def version_numbers(path):
@@ -167,6 +184,19 @@ def _write_saved_model(served, signatures, folder):
     tf.saved_model.save(module, str(folder), signatures=served.functions(signatures))
 
 
+def _compare(folder, trained, questions, quantize, texts):
+    """Compares the version, in a fresh process, with the trained model; its `Int8Comparison` if it is in int8."""
+    bounds = check.tolerance_of(trained.model.dtype_policy.name, quantize)
+    if quantize is None:
+        check.require_same_answers(folder, questions, trained.model.class_names, *bounds)
+        return None
+    answers = check.fresh_answers(folder, questions + calibration.questions_of(texts))["answers"]
+    of_questions = {loader: rows[: len(questions)] for loader, rows in answers.items()}
+    check.largest_difference(of_questions, questions, trained.model.class_names, *bounds)
+    expected = calibration.probabilities_of(trained.model, trained.pack, texts)
+    return [calibration.compare(expected, rows[len(questions) :]) for rows in answers.values()][0]
+
+
 def _weights(model, constants):
     """Pairs of each variable of a model and a copy of it for the graph: a constant, or a variable."""
     make = tf.constant if constants else (lambda value: tf.Variable(value, trainable=False))
@@ -178,7 +208,7 @@ def _vocabulary_sha256(pack):
     return hashlib.sha256("".join(f"{token}\n" for token in pack.tokenizer.vocabulary).encode()).hexdigest()
 
 
-def _write_kit_file(served, signatures, folder, ops):
+def _write_kit_file(served, signatures, folder, ops, dtype, quantize, found):
     """Writes what the graph itself does not say."""
     written = sorted(path for path in folder.rglob("*") if path.is_file())
     constants = not any(isinstance(copy, tf.Variable) for _, copy in served.weights)
@@ -189,7 +219,9 @@ def _write_kit_file(served, signatures, folder, ops):
         "long_text": served.long_text,
         "max_windows": served.max_windows,
         "embedding": served.embedding,
-        "dtype": served.model.dtype_policy.name,
+        "dtype": dtype,
+        "quantize": quantize,
+        "int8": found and dataclasses.asdict(found),
         "weights": "constants" if constants else "variables",
         "ops": ops,
         "sha256": {path.relative_to(folder).as_posix(): sha256_of(path) for path in written},

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.serving import check
-from keras_bert_kit.serving.export import KIT_FILE
+from keras_bert_kit.serving.export import KIT_FILE, ops_beside_core
 from keras_bert_kit.serving.ops import require_core_ops
 from keras_bert_kit.serving.predictor import Predictor
 from keras_bert_kit.serving.questions import Question, check_texts, inputs_for, question_for
@@ -25,6 +25,7 @@ _OLDER = {
     "long_text": "truncate",
     "max_windows": 64,
     "embedding": "mean",
+    "quantize": None,
 }
 
 
@@ -43,7 +44,7 @@ class Inspection:
         difference_between_processes: float, largest difference of a number between this Python and the other one.
         difference_to_model: float, largest difference of a probability or embedding to the trained model; None where
             that was not given.
-        tolerance: float, what the differences may be.
+        tolerance: float, what the differences may be; of a version in int8, what their mean may be.
     """
 
     saved_model: str
@@ -61,7 +62,7 @@ class Inspection:
         signatures = [f"{name}({_some(s['inputs'])}) -> {_some(s['outputs'])}" for name, s in self.signatures.items()]
         lines = [
             f"saved model  {self.saved_model}",
-            f"ops          {len(self.ops)} of core TensorFlow: {' '.join(self.ops)}",
+            f"ops          {len(self.ops)} of TensorFlow: {' '.join(self.ops)}",
             *(f"signature    {line}" for line in signatures),
             f"files        {sum(self.file_bytes.values()):,} bytes: "
             + ", ".join(f"{name} {size:,}" for name, size in self.file_bytes.items()),
@@ -95,11 +96,11 @@ def inspect_export(path, model=None, pack=None, python=sys.executable):
     load_seconds = time.perf_counter() - start
     folder = predictor.version_folder
     kit_file = _OLDER | json.loads((folder / KIT_FILE).read_text(encoding="utf-8"))
-    ops = require_core_ops(folder)
+    ops = require_core_ops(folder, ops_beside_core(kit_file["quantize"]))
     loaded = tf.saved_model.load(str(folder))  # signatures do not keep the model they belong to
     serve = {name: loaded.signatures[name] for name in kit_file["signatures"]}
-    tolerance = check.TOLERANCE if kit_file["dtype"] == "float32" else check.TOLERANCE_OF_HALF_PRECISION
-    version, difference = compare_processes(folder, serve, predictor.class_names, python, tolerance)
+    bounds = check.tolerance_of(kit_file["dtype"], kit_file["quantize"])
+    version, difference = compare_processes(folder, serve, predictor.class_names, python, *bounds)
     return Inspection(
         saved_model=str(folder),
         ops=tuple(ops),
@@ -109,8 +110,8 @@ def inspect_export(path, model=None, pack=None, python=sys.executable):
         latency_ms=latencies(serve["serving_default"], kit_file["max_sequence_length"]),
         tensorflow=version,
         difference_between_processes=difference,
-        difference_to_model=None if model is None else compare_to_model(folder, kit_file, model, pack, tolerance),
-        tolerance=tolerance,
+        difference_to_model=None if model is None else compare_to_model(folder, kit_file, model, pack, *bounds),
+        tolerance=bounds[0],
     )
 
 
@@ -127,7 +128,7 @@ def latencies(serve, longest):
     return medians
 
 
-def compare_processes(folder, serve, class_names, python, tolerance):
+def compare_processes(folder, serve, class_names, python, tolerance, measure):
     """Asks every signature here and in a process of another Python, which may have another TensorFlow.
 
     Args:
@@ -136,6 +137,7 @@ def compare_processes(folder, serve, class_names, python, tolerance):
         class_names: tuple of str.
         python: path of a Python.
         tolerance: float, largest difference.
+        measure: what of the differences it is for, see `check.tolerance_of`.
 
     Returns:
         (version of the other TensorFlow, largest difference of a number).
@@ -148,16 +150,16 @@ def compare_processes(folder, serve, class_names, python, tolerance):
         strings = {key: _decoded(x) for key, x in outputs.items() if name == "metadata"}
         questions.append(Question(name, inputs, numbers | strings))
     answers = check.fresh_answers(folder, questions, python)
-    difference = check.largest_difference(answers["answers"], questions, class_names, tolerance)
+    difference = check.largest_difference(answers["answers"], questions, class_names, tolerance, measure)
     return answers["tensorflow"], difference
 
 
-def compare_to_model(folder, kit_file, model, pack, tolerance):
+def compare_to_model(folder, kit_file, model, pack, tolerance, measure):
     """Largest difference of the exported model, in a fresh process, to the trained one."""
     settings = [kit_file[name] for name in ("long_text", "max_windows", "embedding")]
     signatures = Signatures(model, pack, [], {}, *settings)
     questions = [question_for(signatures, name) for name in kit_file["signatures"]]
-    return check.require_same_answers(folder, questions, kit_file["class_names"], tolerance)
+    return check.require_same_answers(folder, questions, kit_file["class_names"], tolerance, measure)
 
 
 def _specs(function):

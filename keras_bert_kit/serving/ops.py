@@ -17,11 +17,12 @@ from keras_bert_kit.errors import ExportError
 _UNWANTED = re.compile("PyFunc|File|Reader|Dataset|Save|Restore|Checkpoint|Summary|Debug|Print|Rpc|LoadAndRemap")
 
 
-def require_core_ops(saved_model):
+def require_core_ops(saved_model, also=()):
     """Lists the ops that serving an exported model may run, and refuses those that a server lacks or should not run.
 
     Args:
         saved_model: path of a SavedModel folder. Its graph is read, not run.
+        also: names of other ops that it may hold, since who exported it asked for them.
 
     Returns:
         list of str, the names of the ops, sorted.
@@ -30,7 +31,7 @@ def require_core_ops(saved_model):
         ExportError: there are such ops; it names them.
     """
     ops = served_ops(saved_model)
-    if refused := [op for op in ops if not is_core_op(op)]:
+    if refused := [op for op in ops if op not in also and not is_core_op(op)]:
         raise ExportError(
             "An exported graph must hold ops of core TensorFlow only, and none that runs Python, touches files or "
             f"prints. Received: {', '.join(refused)}. Write that part of the model in plain tf.* ops."

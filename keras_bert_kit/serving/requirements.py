@@ -39,7 +39,7 @@ def require_exportable(model, pack):
         raise ExportError("Model and packer do not fit together: " + "; ".join(faults) + ".")
 
 
-def require_settings(model, signatures, long_text, max_windows, embedding, freeze):
+def require_settings(model, signatures, long_text, max_windows, embedding, freeze, quantize, calibration_texts):
     """Checks the arguments that say what is exported; all faults in one message."""
     faults = []
     if isinstance(signatures, str) or "serving_default" not in signatures or not set(signatures) <= set(SIGNATURES):
@@ -50,6 +50,10 @@ def require_settings(model, signatures, long_text, max_windows, embedding, freez
         faults.append(f"embedding must be one of {EMBEDDINGS}. Received: {embedding!r}")
     if not isinstance(max_windows, int) or max_windows < 1:
         faults.append(f"max_windows must be an int of at least 1. Received: {max_windows!r}")
+    if quantize not in (None, "int8"):
+        faults.append(f"quantize must be None or 'int8'. Received: {quantize!r}")
+    if quantize is None and calibration_texts is not None:
+        faults.append("calibration_texts are for quantize='int8'. Received: quantize=None")
     if freeze and num_bytes(model) > LARGEST_GRAPH_BYTES:
         faults.append(f"weights above {LARGEST_GRAPH_BYTES:,} bytes cannot be constants. Received: freeze=True")
     if faults:

@@ -110,7 +110,7 @@ _README = """\
 
 A text classifier for TensorFlow Serving: raw text in, labels out. This file is written anew by each export.
 
-## Start
+@REQUIRES@## Start
 
 In this folder, with Docker: `docker compose up`. Without Docker:
 
@@ -138,6 +138,16 @@ requests in its `assets.extra/tf_serving_warmup_requests`; to go back, move its 
 `keras-bert-kit check-export .` looks at the newest version: ops, sizes, speed.
 """
 
+_INT8 = """\
+This version multiplies in int8, by an op that TensorFlow keeps for itself (`_QuantizedMatMul`). It needs a TensorFlow
+that was built with oneDNN for x86-64, as its wheels and the stock image of TF Serving are: 2.17 to 2.21 run it, 2.16
+does not load it, later ones are not promised. Before it serves, run `keras-bert-kit check-export . --python PYTHON`,
+with a Python that has the server's TensorFlow.
+
+When it was exported, on texts that its ranges do not come from: @FOUND@.
+
+"""
+
 _REST_ROWS = {
     "serving_default": "A good text.",
     "pairs": {"text_a": "A question?", "text_b": "An answer."},
@@ -148,12 +158,13 @@ _REST_ROWS = {
 }
 
 
-def write_server_files(folder, signatures):
+def write_server_files(folder, signatures, int8=None):
     """Writes the files above.
 
     Args:
         folder: `pathlib.Path` of the model.
         signatures: list of str, the names of those of the newest version.
+        int8: `Int8Comparison` of the newest version, or None.
     """
     name = folder.resolve().name
     values = {
@@ -162,6 +173,7 @@ def write_server_files(folder, signatures):
         "SLUG": re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") or "model",
         "QUOTED_PATH": json.dumps(f"/v1/models/{quote(name)}"),
         "TITLE": name,
+        "REQUIRES": "" if int8 is None else _INT8.replace("@FOUND@", str(int8)),
         "SHELL_NAME": _for_shell(name),
         "CURL": curl_line(name),
         "PYTHON": python_lines(name),

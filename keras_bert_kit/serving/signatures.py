@@ -107,24 +107,25 @@ class Signatures:
 
     def _logits(self, inputs):
         """float32 (batch, classes)."""
-        with self._with_weights():
+        with with_weights(self.weights):
             return tf.cast(self.model(inputs, training=False), tf.float32)
 
     def _embeddings(self, inputs):
         """float32 (batch, hidden)."""
-        with self._with_weights():
+        with with_weights(self.weights):
             return embeddings_of(self.model.encoder, inputs, self.embedding)
-
-    def _with_weights(self):
-        """In it, the model computes with the graph's weights in the place of its variables."""
-        scope = keras.StatelessScope()
-        for variable, weight in self.weights:
-            scope.add_update((variable, tf.convert_to_tensor(weight)))  # as it is: the constructor would cast it
-        return scope
 
     def _answers(self, logits):
         label = tf.gather(tf.constant(self.model.class_names), tf.argmax(logits, axis=-1))
         return {"label": label, "probabilities": tf.nn.softmax(logits), "logits": logits}
+
+
+def with_weights(weights):
+    """A scope in which models compute with other tensors in the place of their variables: pairs of both."""
+    scope = keras.StatelessScope()
+    for variable, weight in weights:
+        scope.add_update((variable, tf.convert_to_tensor(weight)))  # as it is: the constructor would cast it
+    return scope
 
 
 def embeddings_of(encoder, inputs, embedding):
@@ -136,9 +137,10 @@ def embeddings_of(encoder, inputs, embedding):
     return tf.math.divide_no_nan(tf.reduce_sum(hidden * mask, axis=1), tf.reduce_sum(mask, axis=1))
 
 
-def metadata_of(model, kit_version, vocabulary_sha256, weights_source):
-    """What the signature `metadata` says about a model."""
-    return {
+def metadata_of(model, kit_version, vocabulary_sha256, weights_source, requirement=None):
+    """What the signature `metadata` says about a model; `requirement` is what it needs besides core TensorFlow."""
+    needs = {} if requirement is None else {"requires": requirement}
+    return needs | {
         "kit_version": kit_version,
         "config": json.dumps(model.encoder.config.to_dict()),
         "vocabulary_sha256": vocabulary_sha256,
