@@ -10,14 +10,20 @@ from report import NATURAL, Table
 from sides import median, seconds_of, take_turns
 from workload import read_workload, sorted_order
 
+from keras_bert_kit.data import read_examples
+
 KIT, REFERENCE, BASELINE = "kit bfloat16", "kit float32", "TF-Hub's style"
 WARM_UP = 5
+CALIBRATION_TEXTS = 256
 
 
 def start_answering(bench, work, peers, as_servers=False):
     """Exports a classifier, and starts the sides that answer texts with its weights (keras-hub: its own ones)."""
     settings = {"folder": str(bench.folder), "as_server": as_servers}
-    with bench.start("kit", "export", bench.job(work, **settings, constants=bench.options.constants)) as exporter:
+    texts = read_examples(bench.options.texts).texts
+    chosen = np.random.default_rng(0).permutation(len(texts))[:CALIBRATION_TEXTS]
+    exports = {"constants": bench.options.constants, "calibration_texts": [texts[i] for i in chosen]}
+    with bench.start("kit", "export", bench.job(work, **settings, **exports)) as exporter:
         versions = exporter.ready["versions_written"]
     job = bench.job(work, **settings, versions=versions)
     return bench.start_sides("answers", job, peers, parameters=bench.shape.parameters)

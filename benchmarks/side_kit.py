@@ -101,6 +101,8 @@ def export(job):
             other = {"constants": "variables", "variables": "constants"}[about["weights"]]
             version = kbk.export_for_serving(classifier, pack, folder / f"{dtype}-{other}", freeze=other == "constants")
             versions[f"{name}, {other}"] = str(version)
+    in_int8 = {"quantize": "int8", "calibration_texts": job["calibration_texts"]}
+    versions["kit int8"] = str(kbk.export_for_serving(classifier, pack, folder / "int8", **in_int8))
     kbk.save_pretrained(classifier, folder / "hf", tokenizer=pack.tokenizer, format="hf")
     if job["as_server"]:
         versions["TF-Hub's style"] = str(folder / "tf_hub_style")

@@ -37,7 +37,7 @@ def test_suites_give_tables(tmp_path):
     printed = run("finetune", "inference", "serving", "pretrain", *files, *sizes)
     suites = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["suites"]
     contenders = {name: [row["contender"] for row in tables[0]["rows"]] for name, tables in suites.items()}
-    exports = ["kit bfloat16", "kit bfloat16, variables", "kit float32", "kit float32, constants"]
+    exports = ["kit bfloat16", "kit bfloat16, variables", "kit float32", "kit float32, constants", "kit int8"]
     assert contenders == {
         "finetune": ["kit bfloat16"] * 2,
         "inference": [name for name in exports for _ in range(2)],
