@@ -22,6 +22,7 @@ TEXTS = [f"{a} {b} {c}" for a in WORDS[5:] for b in WORDS[5:] for c in WORDS[5:]
 
 @pytest.mark.skipif(not calibration.has_kernel(), reason="TensorFlow has no int8 product here (no oneDNN)")
 @pytest.mark.filterwarnings("ignore:.*tf.compat.v1.saved_model.load")
+@pytest.mark.slow
 def test_the_contenders_are_of_the_same_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
     config = {"vocab_size": len(WORDS), "hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 64}

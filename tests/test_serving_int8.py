@@ -176,6 +176,7 @@ def test_what_is_written_says_what_it_is(version):
     assert metadata["requires"].numpy().tolist() == [calibration.REQUIREMENT.encode()]
 
 
+@pytest.mark.slow
 def test_check_export_and_predictor_take_it(trained, version):
     inspection = inspect_export(version, *trained)
     assert inspection.difference_between_processes < 1e-3 and 1e-5 < inspection.difference_to_model < 0.02
