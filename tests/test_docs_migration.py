@@ -52,13 +52,19 @@ def sources(tmp_path_factory):
 NEW = code_of("python")
 
 
-@pytest.mark.parametrize("title", NEW)
-def test_new_lines_run(title, sources, monkeypatch):
-    monkeypatch.setenv("KERAS_BERT_KIT_CACHE", str(sources / "cache"))
+def names_of_new_lines(title, folder, monkeypatch):
+    """Runs the new lines of a section in a folder, as a user would, without a network: {name: value}."""
+    monkeypatch.setenv("KERAS_BERT_KIT_CACHE", str(folder / "cache"))
     monkeypatch.setenv("KERAS_BERT_KIT_OFFLINE", "1")
-    monkeypatch.chdir(sources)
+    monkeypatch.chdir(folder)
     names = {}
     exec(compile(NEW[title], PAGE, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("title", NEW)
+def test_new_lines_run(title, sources, monkeypatch):
+    names = names_of_new_lines(title, sources, monkeypatch)
     assert names["sequence"].shape[-1] == 16
     if "rates_here" in names:
         np.testing.assert_allclose(names["rates_here"], [2.25e-5, 3e-5, 2.5e-5], rtol=1e-6)

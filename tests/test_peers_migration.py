@@ -8,11 +8,11 @@ from fake_checkpoints import write_google_folder
 from fake_weights import VOCABULARY, write_hf_folder
 from peers import run_peer
 from peers.old_lines_peer import arrays_of, folder_of
-from test_docs_migration import CLASS_NAMES, PAGE, TF_HUB, code_of
+from test_docs_migration import CLASS_NAMES, TF_HUB, code_of, names_of_new_lines
 
 pytestmark = pytest.mark.peers
 SCRIPT = "old_lines_peer.py"
-OLD, NEW = code_of("python3"), code_of("python")
+OLD = code_of("python3")
 # Which environment has the library of a section, where it is not that of most.
 ENVIRONMENTS = {"keras-hub, keras-nlp": "KIT_PEER_TF_MODELS"}
 OTHERS = "KIT_PEER_OLD_LIBRARIES"
@@ -33,15 +33,6 @@ def made(tmp_path_factory):
     return folder
 
 
-def numbers_of_new_lines(title, folder, monkeypatch):
-    monkeypatch.setenv("KERAS_BERT_KIT_CACHE", str(folder / "cache"))
-    monkeypatch.setenv("KERAS_BERT_KIT_OFFLINE", "1")
-    monkeypatch.chdir(folder)
-    names = {}
-    exec(compile(NEW[title], PAGE, "exec"), names)
-    return arrays_of(names)
-
-
 @pytest.mark.parametrize("title", OLD)
 def test_old_and_new_lines_agree(title, made, tmp_path, monkeypatch):
     for side in ("old", "new"):
@@ -49,7 +40,7 @@ def test_old_and_new_lines_agree(title, made, tmp_path, monkeypatch):
     (tmp_path / "old/old.py").write_text(OLD[title], encoding="utf-8")
     run_peer(ENVIRONMENTS.get(title, OTHERS), SCRIPT, "run", tmp_path / "old")
     old = dict(np.load(tmp_path / "old/old.npz"))
-    new = numbers_of_new_lines(title, tmp_path / "new", monkeypatch)
+    new = arrays_of(names_of_new_lines(title, tmp_path / "new", monkeypatch))
     shared_names = old.keys() & new.keys()
     assert "sequence" in shared_names
     for name in sorted(shared_names):

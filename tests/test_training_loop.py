@@ -75,6 +75,18 @@ def test_several_steps_a_call_are_the_same_steps():
     assert several[1].records == one[1].records
 
 
+@pytest.mark.filterwarnings("ignore:Even though the `tf.config.experimental_run_functions_eagerly` option is set")
+def test_steps_that_run_eagerly_are_the_same_steps():
+    """As somebody has them who looks for a mistake of their own."""
+    losses = [record["loss"] for record in run(sgd)[1].records]
+    tf.config.run_functions_eagerly(True)
+    try:
+        eager = run(sgd)[1].records
+    finally:
+        tf.config.run_functions_eagerly(False)
+    np.testing.assert_allclose([record["loss"] for record in eager], losses, atol=1e-6)
+
+
 @pytest.mark.parametrize("replicas", REPLICAS)
 @pytest.mark.parametrize("num_examples", [103, 101])
 def test_evaluation_counts_every_example_once(replicas, num_examples):

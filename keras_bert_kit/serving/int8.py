@@ -5,7 +5,7 @@
 
 `_QuantizedMatMul` is an op that TensorFlow keeps for itself: oneDNN's product, with bias, residual, GELU and the next
 quantization inside. It has no function in Python, no promise that a later TensorFlow has it, and a kernel only where
-TensorFlow was built with oneDNN, as its wheels and TF Serving's images for x86-64 are, from 2.17 on.
+TensorFlow was built with oneDNN, as its wheels for x86-64 are, from 2.17 on. TF Serving's images were not tried.
 
 Weights have a scale for each column; what goes into a layer has one for all, the largest number that it saw while the
 trained model answered some texts (`calibration.py`). What is larger is cut.

@@ -140,9 +140,9 @@ requests in its `assets.extra/tf_serving_warmup_requests`; to go back, move its 
 
 _INT8 = """\
 This version multiplies in int8, by an op that TensorFlow keeps for itself (`_QuantizedMatMul`). It needs a TensorFlow
-that was built with oneDNN for x86-64, as its wheels and the stock image of TF Serving are: 2.17 to 2.21 run it, 2.16
-does not load it, later ones are not promised. Before it serves, run `keras-bert-kit check-export . --python PYTHON`,
-with a Python that has the server's TensorFlow.
+that was built with oneDNN for x86-64. The wheels of 2.17, 2.18, 2.20 and 2.21 run it, that of 2.16 does not load it,
+later ones are not promised, and no image of TF Serving was tried. Before it serves, run
+`keras-bert-kit check-export . --python PYTHON`, with a Python that has the server's TensorFlow.
 
 When it was exported, on texts that its ranges do not come from: @FOUND@.
 

@@ -160,7 +160,9 @@ def _before_cast(gradient):
 
     That is so for matrices in half precision, of one replica and one micro-batch; sums are float32.
     """
-    return gradient.op.inputs[0] if gradient.op.type == "Cast" else gradient
+    if tf.executing_eagerly() or gradient.op.type != "Cast":
+        return gradient
+    return gradient.op.inputs[0]
 
 
 def mean(total, count):
