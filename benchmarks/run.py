@@ -11,6 +11,7 @@ A suite is one of
     tokenizer   texts to ids
     loading     files to weights
     scaling     the kit alone: cost against length, batch, layers and corpus
+    start       a new process to the import, the first answer, the first step
 
 or "all". Every contender is a process in its own Python, a peer's environment, and gets the same texts, batches,
 threads, and number of parameters (that is checked). Each compiles and warms up first; then they take turns, so that the
@@ -38,6 +39,7 @@ import pretrain
 import scaling
 import scripts
 import serving
+import start
 from bench import Bench
 from report import aligned_rows, machine_line, markdown_rows, text_of_table
 from shapes import SHAPES, shape_of
@@ -50,6 +52,7 @@ SUITES = {
     "tokenizer": scripts.tokenizer,
     "loading": scripts.loading,
     "scaling": scaling.run,
+    "start": start.run,
 }
 
 

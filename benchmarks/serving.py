@@ -17,15 +17,19 @@ WARM_UP = 5
 CALIBRATION_TEXTS = 256
 
 
-def start_answering(bench, work, peers, as_servers=False):
-    """Exports a classifier, and starts the sides that answer texts with its weights (keras-hub: its own ones)."""
+def export_of(bench, work, as_servers=False):
+    """Exports a classifier in all ways; returns the job of the sides that answer with it."""
     settings = {"folder": str(bench.folder), "as_server": as_servers}
     texts = read_examples(bench.options.texts).texts
     chosen = np.random.default_rng(0).permutation(len(texts))[:CALIBRATION_TEXTS]
     exports = {"constants": bench.options.constants, "calibration_texts": [texts[i] for i in chosen]}
     with bench.start("kit", "export", bench.job(work, **settings, **exports)) as exporter:
-        versions = exporter.ready["versions_written"]
-    job = bench.job(work, **settings, versions=versions)
+        return bench.job(work, **settings, versions=exporter.ready["versions_written"])
+
+
+def start_answering(bench, work, peers, as_servers=False):
+    """Exports a classifier, and starts the sides that answer texts with its weights (keras-hub: its own ones)."""
+    job = export_of(bench, work, as_servers)
     return bench.start_sides("answers", job, peers, parameters=bench.shape.parameters)
 
 

@@ -43,6 +43,11 @@ def use_cores(count):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
+def asked_for(job, contenders):
+    """Of the contenders of a task, {name: what makes it}, the one that the job asks for, or all."""
+    return {name: contenders[name] for name in contenders if job.get("only", name) == name}
+
+
 def run(tasks):
     """The main program of a side."""
     answers, sys.stdout = sys.stdout, sys.stderr  # what libraries print is no answer

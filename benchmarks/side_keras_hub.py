@@ -71,8 +71,8 @@ def answers(job):
         logits = [classifier.predict_on_batch(preprocess(texts)) for texts in batches]
         return {"probabilities": tf.nn.softmax(tf.cast(tf.concat(logits, 0), tf.float32)).numpy()}
 
-    contenders = {}
-    for name, jit_compile in (("keras-hub bfloat16", "auto"), ("keras-hub bfloat16, XLA", True)):
+    contenders, compiling = {}, {"keras-hub bfloat16": "auto", "keras-hub bfloat16, XLA": True}
+    for name, jit_compile in side.asked_for(job, compiling).items():
         classifier, preprocess = new_classifier(job, jit_compile)
         contenders[name] = functools.partial(answer, classifier, preprocess)
     return contenders, {"parameters": classifier.count_params()}

@@ -11,6 +11,7 @@ import side
 import tensorflow as tf
 
 import keras_bert_kit as kbk
+from keras_bert_kit.recipes import packer_for
 
 MATMUL_TOKENS = 1024  # about a batch of 16 to 32 texts without padding
 INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
@@ -52,7 +53,11 @@ def new_step(model, loss):
 def finetune(job):
     """From raw texts to trained steps, in the recipe's own data set."""
     use_threads(job)
-    classifier, pack = new_classifier(job, "mixed_bfloat16"), new_packer(job)
+    if "weights" in job:
+        bert = kbk.load_pretrained(job["weights"], dtype="mixed_bfloat16")
+        classifier, pack = bert.classifier, packer_for(bert, job["max_length"])
+    else:
+        classifier, pack = new_classifier(job, "mixed_bfloat16"), new_packer(job)
     step = new_step(classifier, kbk.CrossEntropy(job["class_names"]))
     batches = {}
     for order, (texts, labels) in job["examples"].items():
@@ -139,7 +144,7 @@ def answers(job):
             return functools.partial(of_server, in_session(path, job["threads"]))
         return functools.partial(of_predictor, kbk.Predictor(path))
 
-    return {name: contender(path) for name, path in job["versions"].items()}, {}
+    return {name: contender(path) for name, path in side.asked_for(job, job["versions"]).items()}, {}
 
 
 def in_session(folder, threads):

@@ -55,7 +55,10 @@ def tokenizer_of(job):
 def finetune(job):
     """From raw texts to trained steps."""
     use_threads(job)
-    model = BertForSequenceClassification(config_of(job, num_labels=len(job["class_names"]))).train()
+    if "weights" in job:
+        model = BertForSequenceClassification.from_pretrained(job["weights"]).train()
+    else:
+        model = BertForSequenceClassification(config_of(job, num_labels=len(job["class_names"]))).train()
     tokenize, update = tokenizer_of(job), new_update(model)
 
     def train(order):
@@ -111,8 +114,8 @@ def answers(job):
         rows = [model(**tokenize(texts)).logits.float().softmax(-1) for texts in batches]
         return {"probabilities": torch.cat(rows).numpy()}
 
-    contenders = {}
-    for name, dtype in (("PyTorch bfloat16", torch.bfloat16), ("PyTorch float32", torch.float32)):
+    contenders, dtypes = {}, {"PyTorch bfloat16": torch.bfloat16, "PyTorch float32": torch.float32}
+    for name, dtype in side.asked_for(job, dtypes).items():
         model = BertForSequenceClassification.from_pretrained(f"{job['folder']}/hf", dtype=dtype).eval()
         contenders[name] = functools.partial(answer, model)
     return contenders, {"parameters": count(model)}

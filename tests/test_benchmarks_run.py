@@ -11,7 +11,7 @@ from keras_bert_kit import learn_vocabulary, write_vocabulary
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "keras_bert_kit" / "data" / "sample_news.csv"
-SUITES = "finetune inference serving pretrain tokenizer loading scaling".split()
+SUITES = "finetune inference serving pretrain tokenizer loading scaling start".split()
 
 
 def run(*words):

@@ -30,7 +30,7 @@ class Evaluator:
         self.model = model
         self.loss = loss
         self.strategy = strategy or tf.distribute.get_strategy()
-        self._batch = tf.function(self._totals, reduce_retracing=True)
+        self._batch = tf.function(self._totals, reduce_retracing=True, autograph=False)
 
     def __call__(self, dataset):
         """See the class."""
