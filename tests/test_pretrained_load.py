@@ -272,6 +272,22 @@ def test_what_is_no_folder_is_refused(tmp_path):
         load_pretrained(tmp_path / "model.zip")
 
 
+@pytest.mark.parametrize(
+    ("name", "handle"),
+    [
+        ("bert-base-cased", "hf://OWNER/bert-base-cased"),
+        ("google-bert/bert-base-cased", "hf://google-bert/bert-base-cased"),
+    ],
+)
+def test_a_name_of_hugging_face_gets_its_handle_said(tmp_path, monkeypatch, name, handle):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match=f"no such path.*on Hugging Face, write '{handle}'"):
+        load_pretrained(name)
+    with pytest.raises(CheckpointError) as refused:
+        load_pretrained(tmp_path / name)
+    assert "OWNER" not in str(refused.value)
+
+
 def test_damaged_files_are_refused(tmp_path):
     write_hf_folder(tmp_path)
     whole = (tmp_path / "model.safetensors").read_bytes()

@@ -5,6 +5,7 @@ weights, `read(folder)`, which yields a `Source`, and `FILES`, what such a folde
 """
 
 import contextlib
+import re
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -151,11 +152,19 @@ def find_source(folder):
         what = "a file" if folder.exists() else "no such path"
         raise CheckpointError(
             f"source must be a folder with {hugging_face.CONFIG}, {hugging_face.VOCABULARY} and weights, or of another "
-            f"kind that is read. Received: {str(folder)!r} ({what}). {kinds()}"
+            f"kind that is read. Received: {str(folder)!r} ({what}). {_hint_of_a_handle(folder)}{kinds()}"
         )
     if found := _found_in(folder):
         return found
     raise CheckpointError(f"{hugging_face.incomplete(folder)} Or give a folder of another kind. {kinds()}")
+
+
+def _hint_of_a_handle(path):
+    """What to write instead of a name that Transformers would look for on Hugging Face."""
+    if path.exists() or not re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", name := path.as_posix()):
+        return ""
+    handle = name if "/" in name else f"OWNER/{name}"
+    return f"If it is a model on Hugging Face, write 'hf://{handle}'. "
 
 
 def kinds():

@@ -39,7 +39,9 @@ class TrainStep:
         self.loss_scale = LossScale() if half else None
         self.variables = [variable.value for variable in model.trainable_variables]
         self.names = []
-        self._gradients = tf.function(self.gradients, jit_compile=True, autograph=False) if jit_compile else self.gradients
+        self._gradients = (
+            tf.function(self.gradients, jit_compile=True, autograph=False) if jit_compile else self.gradients
+        )
         self.dropout_states = [v.value for v in model.variables if v.path.endswith("seed_generator_state")]
 
     def __call__(self, batch):
