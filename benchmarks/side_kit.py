@@ -41,7 +41,7 @@ def new_packer(job):
 def new_step(model, loss):
     """The step of the `Trainer`: forward, backward, clipping, AdamW. Returns {name: number}."""
     trainer = kbk.Trainer(model, kbk.create_optimizer(3e-5, 10**6, 0), loss)
-    compiled = tf.function(trainer.step, reduce_retracing=True)
+    compiled = tf.function(trainer.step, reduce_retracing=True, autograph=False)  # as the Trainer does
 
     def step(inputs, labels):
         numbers = compiled((inputs, labels)).numpy().tolist()
