@@ -86,7 +86,7 @@ class Trainer:
         with self.strategy.scope():
             optimizer.build(model.trainable_variables)
             self.step = TrainStep(model, optimizer, loss, self.strategy, accumulation_steps, seed, jit_compile)
-        self._train_call = tf.function(self._train_steps, autograph=False)  # which takes half of the time to trace
+        self._train_call = tf.function(self._train_steps, autograph=False)  # AutoGraph doubles the time of tracing
         self._evaluator = Evaluator(model, loss, self.strategy)
 
     def fit(
