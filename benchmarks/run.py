@@ -11,7 +11,7 @@ A suite is one of
     tokenizer   texts to ids
     loading     files to weights
     scaling     the kit alone: cost against length, batch, layers and corpus
-    start       a new process to the import, the first answer, the first step
+    start       every turn a new process, to the import, the first answer, the first step
 
 or "all". Every contender is a process in its own Python, a peer's environment, and gets the same texts, batches,
 threads, and number of parameters (that is checked). Each compiles and warms up first; then they take turns, so that the

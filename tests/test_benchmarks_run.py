@@ -53,3 +53,17 @@ def test_suites_give_tables(tmp_path):
     differences = {row["contender"]: float(row["difference"]) for row in suites["serving"][0]["rows"]}
     assert differences["TF-Hub's style"] < 1e-5 and differences["kit bfloat16"] < 1e-2
     assert printed.count("### ") == sum(map(len, suites.values()))
+
+
+@pytest.mark.slow
+def test_start_is_of_new_processes(tmp_path):
+    pytest.importorskip("tokenizers", reason="the vocabulary is learned with tokenizers")
+    vocab = write_vocabulary(learn_vocabulary([SAMPLE]), tmp_path / "vocab.txt")
+    sizes = "--layers 1 --hidden 64 --turns 2 --batches 2 --no-constants".split()
+    run("start", "--texts", str(SAMPLE), "--vocab", str(vocab), "--json", str(tmp_path / "out.json"), *sizes)
+    imports, first = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["suites"]["start"]
+    assert [row["import"] for row in imports["rows"]] == ["tensorflow", "tensorflow, then keras_bert_kit"]
+    (row,) = first["rows"]
+    assert row["contender"] == "kit bfloat16"
+    # Each of them is a process that imported TensorFlow.
+    assert min(row["first answer, s"], row["first step, s"]) > imports["rows"][0]["seconds"]
