@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -26,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))  # also where Python is
 import google_pretraining_data as google
 import tensorflow as tf
 from report import aligned_rows
+from side import peak_bytes
 
 from keras_bert_kit.data.documents import plan_blocks, read_documents
 from keras_bert_kit.data.pretraining import records_of_block
@@ -140,8 +140,7 @@ def peak(arguments):
     with tempfile.TemporaryDirectory() as folder:
         write_pretraining_data([arguments.file], tokenizer, f"{folder}/data", PretrainingSettings(), processes=1)
     seconds = time.perf_counter() - start
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"seconds": round(seconds, 1), "peak, MB": round(kilobytes / 1024)}
+    return {"seconds": round(seconds, 1), "peak, MB": round(peak_bytes() / 1e6)}
 
 
 def main():

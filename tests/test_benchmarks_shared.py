@@ -1,7 +1,9 @@
 """What the suites of benchmarks/run.py share: operations by hand, turns, ratios, tables, the choice of texts."""
 
 import itertools
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +17,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import report
 import shapes
+import side
 import sides
 import workload
 
@@ -95,6 +98,16 @@ def test_a_side_answers_and_its_death_is_told(tmp_path, monkeypatch):
         assert answer["twice"] == 7 and answer["seconds"] >= 0
         with pytest.raises(SystemExit, match="side_echo.py ended with exit code 1; its error is above"):
             side.ask("another")
+
+
+def test_the_peak_of_a_process_is_its_own():
+    """Not that of who started it, which Linux's `getrusage` hands down."""
+    if side.peak_bytes() is None:
+        pytest.skip("this system does not say how much memory a process has had")
+    held = bytearray(b"x" * 300_000_000)
+    command = [sys.executable, "-c", "import side; print(side.peak_bytes())"]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(BENCHMARKS)}, capture_output=True, check=True)
+    assert int(done.stdout) < 100_000_000 < len(held) < side.peak_bytes()
 
 
 def test_ratios_are_to_the_same_order_and_to_the_kits_own():
