@@ -121,15 +121,21 @@ def check_ways_to_call(layer, model, inputs, tolerance):
 
 
 def check_keras_file(layer, model, inputs):
-    """Saved as `.keras` and loaded without custom objects, the outputs are equal to the last bit."""
+    """Saved as `.keras` and loaded without custom objects, outputs are equal to the last bit; frozen stays frozen."""
     flat_inputs = tuple(keras.tree.flatten(inputs))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "layer.keras"
         model.save(path)
         loaded = keras.models.load_model(path)
+        layer.trainable = False
+        model.save(path)
+        frozen = keras.models.load_model(path)
+    layer.trainable = True
     pairs = zip(flat_arrays(model(flat_inputs)), flat_arrays(loaded(flat_inputs)), strict=True)
     for expected, array in pairs:
         np.testing.assert_array_equal(array, expected, err_msg=f"{layer.name}: a .keras file changes the outputs")
+    assert len(loaded.trainable_weights) == len(model.trainable_weights), f"{layer.name}: a .keras file freezes"
+    assert not frozen.trainable_weights, f"{layer.name}: frozen, saved and loaded, it is trained again"
 
 
 def check_mixed_precision(make_layer, layer, inputs, half_tolerance, output_dtype):

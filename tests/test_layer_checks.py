@@ -10,6 +10,8 @@ import pytest
 import tensorflow as tf
 from layer_checks import check_layer
 
+from keras_bert_kit.layers.frozen import keep_frozen
+
 
 def hidden(batch, sequence):
     return np.random.default_rng(3).normal(size=(batch, sequence, 4)).astype("float32")
@@ -50,6 +52,7 @@ class Mix(keras.layers.Layer):
         self.table.build(ids_shape)
         self.dropout = keras.layers.Dropout(0.5)
         self.supports_masking = True
+        keep_frozen(self)
 
     def call(self, ids, states, mask=None, training=None):
         mixed = self.dropout(self.table(ids) + states, training=training)  # (B, S, D)

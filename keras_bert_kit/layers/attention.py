@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from keras_bert_kit.layers.dropout import Dropout
+from keras_bert_kit.layers.frozen import keep_frozen
 from keras_bert_kit.layers.functions import PACKAGE, initializer, shape_of
 from keras_bert_kit.layers.fused import attention_weights
 from keras_bert_kit.layers.token_layout import TokenLayout
@@ -103,6 +104,7 @@ class MultiHeadSelfAttention(keras.layers.Layer):
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
         self.qkv.build((None, hidden_size))
         self.output_dense.build((None, hidden_size))
+        keep_frozen(self)
 
     def _dense(self, units, name):
         start = initializer(self.initializer_range)

@@ -5,6 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.layers.dropout import Dropout
+from keras_bert_kit.layers.frozen import keep_frozen
 from keras_bert_kit.layers.functions import PACKAGE, initializer, look_up, require_below, require_length, shape_of
 from keras_bert_kit.layers.normalization import LayerNorm
 
@@ -67,6 +68,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.layer_norm = LayerNorm(self.epsilon, dtype=self.dtype_policy, name="layer_norm")
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
         self.layer_norm.build((None, None, self.hidden_size))
+        keep_frozen(self)
 
     def _table(self, rows, name):
         # Without autocast: rows are cast after look-up, which is cheaper than casting the table.

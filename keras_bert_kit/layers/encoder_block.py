@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_bert_kit.layers.attention import MultiHeadSelfAttention
 from keras_bert_kit.layers.dropout import Dropout
+from keras_bert_kit.layers.frozen import keep_frozen
 from keras_bert_kit.layers.functions import PACKAGE, activation_by_name, initializer, shape_of
 from keras_bert_kit.layers.fused import dropout_add_norm
 from keras_bert_kit.layers.normalization import LayerNorm
@@ -92,6 +93,7 @@ class EncoderBlock(keras.layers.Layer):
         self.output_dense.build((None, self.intermediate_size))
         self.attention_norm.build((None, hidden_size))
         self.output_norm.build((None, hidden_size))
+        keep_frozen(self)
 
     def call(
         self,

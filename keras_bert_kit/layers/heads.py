@@ -6,6 +6,7 @@ Source: `get_masked_lm_output` and `get_next_sentence_output` in google-research
 import keras
 import tensorflow as tf
 
+from keras_bert_kit.layers.frozen import keep_frozen
 from keras_bert_kit.layers.functions import (
     PACKAGE,
     activation_by_name,
@@ -44,6 +45,7 @@ class Pooler(keras.layers.Layer):
             hidden_size, "tanh", kernel_initializer=start, dtype=self.dtype_policy, name="dense"
         )
         self.dense.build((None, hidden_size))
+        keep_frozen(self)
 
     def call(self, inputs, positions=None):
         """See the class."""
@@ -104,6 +106,18 @@ class MaskedLMHead(keras.layers.Layer):
         self.bias = self.add_weight(shape=(vocab_size,), initializer="zeros", name="bias", autocast=False)
         self.dense.build((None, hidden_size))
         self.layer_norm.build((None, hidden_size))
+        keep_frozen(self)
+
+    @property
+    def trainable(self):
+        """Whether what is the head's own is trained. The word table is, or is not, as a part of the embeddings."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value):
+        self._trainable = bool(value)
+        for own in (self.dense, self.layer_norm, self.bias) if self.built else ():
+            own.trainable = self._trainable
 
     def call(self, inputs, masked_lm_positions):
         """See the class."""
@@ -161,6 +175,7 @@ class NextSentenceHead(keras.layers.Layer):
         start = initializer(self.initializer_range)
         self.dense = keras.layers.Dense(2, kernel_initializer=start, dtype=self.dtype_policy, name="dense")
         self.dense.build((None, input_shape[-1]))
+        keep_frozen(self)
 
     def call(self, inputs):
         """See the class."""

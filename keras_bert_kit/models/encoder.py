@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_bert_kit.config import BertConfig
 from keras_bert_kit.layers import BertEmbeddings, EncoderBlock, Pooler, TokenLayout, separate_sequences
+from keras_bert_kit.layers.frozen import freeze_inside, frozen_inside, keep_frozen
 from keras_bert_kit.layers.functions import require_below, shape_of
 
 ENCODER_INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
@@ -109,6 +110,7 @@ class BertEncoder(keras.Model):
             block.build((None, None, self.config.hidden_size))
         if self.pooler:
             self.pooler.build((None, None, self.config.hidden_size))
+        keep_frozen(self)
         self.built = True
 
     @property
@@ -206,8 +208,17 @@ class BertEncoder(keras.Model):
             )
 
     def get_config(self):
-        """Returns the constructor's arguments."""
-        return super().get_config() | {"config": self.config.to_dict(), "add_pooler": self.add_pooler}
+        """Returns the constructor's arguments, and what is frozen."""
+        config = {"config": self.config.to_dict(), "add_pooler": self.add_pooler}
+        return super().get_config() | config | {"frozen": frozen_inside(self)}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """Makes the encoder again, with the same parts frozen."""
+        arguments = {name: value for name, value in config.items() if name != "frozen"}
+        encoder = super().from_config(arguments, custom_objects)
+        freeze_inside(encoder, config.get("frozen", []))
+        return encoder
 
 
 def _needs_static_shapes():

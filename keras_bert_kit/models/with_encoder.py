@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_bert_kit.layers.frozen import freeze_inside, frozen_inside, keep_frozen
 from keras_bert_kit.layers.functions import initializer
 
 
@@ -36,6 +37,7 @@ class ModelWithEncoder(keras.Model):
         for layer in self.heads().values():
             if not layer.built:
                 layer.build((None, self.encoder.config.hidden_size))
+        keep_frozen(self)
         self.built = True
 
     @property
@@ -63,14 +65,18 @@ class ModelWithEncoder(keras.Model):
         return keras.layers.Dropout(rate, dtype=self.dtype_policy, name="dropout")
 
     def get_config(self):
-        """Returns the constructor's arguments."""
-        return super().get_config() | {"encoder": keras.saving.serialize_keras_object(self.encoder)}
+        """Returns the constructor's arguments, and what is frozen."""
+        encoder = keras.saving.serialize_keras_object(self.encoder)
+        return super().get_config() | {"encoder": encoder, "frozen": frozen_inside(self)}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        """Makes the model again, with its encoder."""
+        """Makes the model again, with its encoder and the same parts frozen."""
         encoder = keras.saving.deserialize_keras_object(config["encoder"], custom_objects)
-        return super().from_config(config | {"encoder": encoder})
+        arguments = {name: value for name, value in config.items() if name != "frozen"}
+        model = super().from_config(arguments | {"encoder": encoder})
+        freeze_inside(model, config.get("frozen", []))
+        return model
 
 
 def checked_class_names(num_classes, class_names):
