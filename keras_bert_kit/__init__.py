@@ -1,6 +1,24 @@
 """BERT for TensorFlow and Keras 3. The public API, in the order of the pipeline:
 
 text ──► ids ──► batches ──► encoder ──► head ──► loss ──► update ──► SavedModel ──► answers
+
+text        BertTokenizer, BertPacker, learn_vocabulary, write_vocabulary, text_statistics, faster
+data        read_examples, read_sample, read_tfds, Examples, class_names_of, classification_dataset,
+            classification_batches, ShuffledBatches, write_pretraining_data, PretrainingSettings, PretrainingBatches
+layers      MultiHeadSelfAttention, EncoderBlock, BertEmbeddings, Pooler, MaskedLMHead, NextSentenceHead,
+            TokenAndPositionEmbedding, SinusoidalPositionEncoding, scaled_dot_product_attention
+models      BertConfig, SIZES, BertEncoder, BertClassifier, BertPretrainer, BertTokenClassifier, BertQuestionAnswering,
+            BertMultipleChoice, BertNextSentence, add_tokens, freeze, unfreeze, rates_by_depth
+files       load_pretrained, load_preprocessor, save_pretrained
+training    Trainer, Evaluator, History, CrossEntropy, PretrainingLoss, AdamW, Lamb, WarmUpAndDecay, create_optimizer,
+            steps_of, describe_variables, make_strategy
+recipes     finetune_classifier, evaluate_classifier, pretrain_bert, new_pretrainer
+serving     export_for_serving, Predictor, ServingClient, predictor_handler
+to look at  fill_mask, plot_attention, plot_training
+errors      KitError and below it ConfigError, VocabularyError, DataError, CheckpointError, ExportError, ServingError,
+            TrainingError
+
+`help(keras_bert_kit.load_pretrained)` and so on say more.
 """
 # ruff: noqa: F401, I001
 

@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.errors import CheckpointError, VocabularyError
+from keras_bert_kit.pretrained import Pretrained
 from keras_bert_kit.text import BertPacker
 from keras_bert_kit.text.texts import as_texts
 
@@ -30,7 +31,7 @@ def fill_mask(bert, texts, top_k=5):
     Raises:
         CheckpointError: The source of the model has no masked-LM head, or no vocabulary.
         VocabularyError: The vocabulary has no [MASK].
-        ValueError: A text without [MASK], or with one beyond the last position of the model.
+        ValueError: `bert` is something else; a text without [MASK], or with one beyond the last position of the model.
 
     Example:
 
@@ -64,6 +65,9 @@ def fill_in(text, tokens):
 
 
 def _require_model(bert):
+    if not isinstance(bert, Pretrained):
+        received = f"a {type(bert).__name__}"
+        raise ValueError(f"bert must be what load_pretrained returned, with its tokenizer. Received: {received}.")
     if bert.pretrainer is None:
         raise CheckpointError(
             f"Filling masks needs a masked-LM head. Received: {bert.report.source} with the heads "

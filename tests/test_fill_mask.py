@@ -144,6 +144,8 @@ def test_models_that_cannot_fill_masks_are_refused(tmp_path, folder):
     ):
         with pytest.raises(kind, match=message):
             fill_mask(type(bert)(bert.encoder, tokenizer, bert.config, bert.report, bert.pretrainer), "a [MASK]")
+    with pytest.raises(ValueError, match="bert must be what load_pretrained returned.*Received: a BertPretrainer"):
+        fill_mask(bert.pretrainer, "a [MASK]")
     with pytest.raises(ValueError, match="top_k must be 1 or more. Received: top_k=0"):
         fill_mask(bert, "a [MASK]", top_k=0)
 

@@ -92,6 +92,10 @@ def test_multi_head_self_attention_passes_the_checklist():
 def test_heads_must_divide_the_hidden_size():
     with pytest.raises(ValueError, match="num_heads must divide the hidden size.*num_heads=5, hidden size=12"):
         MultiHeadSelfAttention(num_heads=5)(np.zeros((1, 2, 12), "float32"))
+    with pytest.raises(ValueError, match="num_heads=0"):
+        MultiHeadSelfAttention(num_heads=0)(np.zeros((1, 2, 12), "float32"))
+    with pytest.raises(ValueError, match=r"must have the axes \(batch, sequence, hidden\). Received: shape \(2, 12\)"):
+        MultiHeadSelfAttention(num_heads=2)(np.zeros((2, 12), "float32"))
 
 
 def test_a_mask_that_keras_carries_reaches_attention():

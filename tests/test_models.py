@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -103,11 +104,42 @@ def test_the_encoder_without_a_pooler_has_no_pooled_output():
         (lambda inputs: inputs["input_word_ids"], "must be a dictionary.*Received: a ndarray|EagerTensor"),
         (lambda inputs: {"input_word_ids": inputs["input_word_ids"]}, "missing: input_mask, input_type_ids"),
         (lambda inputs: {key: x[0] for key, x in inputs.items()}, r"\(batch, sequence\). Received: shape \(7,\)"),
+        (
+            lambda inputs: inputs | {"input_mask": inputs["input_mask"][:, :6]},
+            r"one shape.*\(3, 7\), \(3, 6\), \(3, 7\)",
+        ),
+        (lambda inputs: inputs | {"input_mask": inputs["input_mask"][:2]}, r"one shape.*\(3, 7\), \(2, 7\), \(3, 7\)"),
     ],
 )
 def test_wrong_inputs_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        make_encoder()(change(make_inputs()))
+    encoder = make_encoder()
+    for model in (encoder, BertClassifier(encoder, 2)):
+        with pytest.raises(ValueError, match=message):
+            model(change(make_inputs()))
+
+
+@pytest.mark.parametrize("name", ["input_mask", "input_word_ids", "input_type_ids"])
+def test_inputs_of_different_shapes_are_refused_in_graphs_too(name):
+    """A mask one token shorter gave other probabilities, and fewer masks than texts gave fewer answers."""
+    inputs, model = make_inputs(), BertClassifier(make_encoder(), 2)
+    signature = {key: tf.TensorSpec((None, None), tf.int32) for key in inputs}
+    answer = tf.function(lambda inputs: model(inputs, training=False), input_signature=[signature])
+    inputs = {key: tf.cast(tensor, tf.int32) for key, tensor in inputs.items()}
+    assert answer(inputs).shape == (3, 2)
+    for wrong in (inputs[name][:, 1:], inputs[name][:2]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must have one shape, an entry for each token"):
+            answer(inputs | {name: wrong})
+
+
+def test_models_are_built_on_an_encoder():
+    loaded = SimpleNamespace(encoder=make_encoder())
+    for make in (lambda given: BertClassifier(given, 2), BertPretrainer):
+        with pytest.raises(
+            ValueError, match=r"encoder must be a BertEncoder. Received: a SimpleNamespace. Give its .enc"
+        ):
+            make(loaded)
+        with pytest.raises(ValueError, match="Received: a str. load_pretrained"):
+            make("all-MiniLM-L6-v2")
 
 
 def test_a_sequence_longer_than_the_table_is_refused():

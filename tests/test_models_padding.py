@@ -122,6 +122,27 @@ def test_pretraining_learns_the_same_from_the_positions_that_heads_look_at():
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5, err_msg=variable.path)
 
 
+@pytest.mark.parametrize("model_class", [BertPretrainer, lambda encoder: BertClassifier(encoder, 2)])
+def test_a_batch_of_nothing_but_padding_has_finite_answers_and_gradients(model_class):
+    """As a replica, or a part of a batch, may get it at the end of the data."""
+    model, inputs = model_class(make_encoder()), make_inputs([0, 0]) | {"masked_lm_positions": np.zeros((2, 1), int)}
+    with tf.GradientTape() as tape:
+        outputs = tf.nest.flatten(model(inputs, training=True))
+        loss = tf.add_n([tf.reduce_sum(tensor) for tensor in outputs])
+    found = [*outputs, *tape.gradient(loss, [variable.value for variable in model.trainable_variables])]
+    assert all(np.isfinite(tensor).all() for tensor in found if tensor is not None)
+
+
+def test_a_batch_in_which_no_word_is_masked_is_learned_from():
+    """Whole words may leave a short text without one; the next sentence is still there."""
+    model = BertPretrainer(make_encoder())
+    inputs = make_inputs([12, 7]) | {"masked_lm_positions": np.zeros((2, 0), "int32")}
+    for training in (False, True):
+        outputs = model(inputs, training=training)
+        assert outputs["mlm_logits"].shape == (2, 0, 30) and outputs["nsp_logits"].shape == (2, 2)
+        assert np.isfinite(outputs["nsp_logits"]).all()
+
+
 @pytest.mark.parametrize("only", ["tokens", "pooled_output"])
 def test_where_shapes_must_be_static_padding_is_computed_too(only, monkeypatch):
     encoder, inputs = make_encoder(), make_inputs()

@@ -12,7 +12,7 @@ from reference import Reference
 from safetensors.numpy import load_file, save_file
 
 from keras_bert_kit.errors import CheckpointError, ConfigError, VocabularyError
-from keras_bert_kit.pretrained import inspect_pretrained, load_pretrained
+from keras_bert_kit.pretrained import inspect_pretrained, load_pretrained, save_pretrained
 
 IDS = np.array([[2, 20, 21, 22, 3, 0, 0], [2, 30, 31, 32, 33, 34, 3]])
 INPUTS = {"input_word_ids": IDS, "input_mask": (IDS != 0).astype("int32"), "input_type_ids": (IDS > 31).astype("int32")}
@@ -419,3 +419,15 @@ def test_a_copy_of_a_folder_elsewhere_needs_nothing_of_the_first(tmp_path):
     write_hf_folder(tmp_path / "first")
     shutil.move(tmp_path / "first", tmp_path / "second")
     assert load_pretrained(tmp_path / "second").encoder is not None
+
+
+def test_a_source_is_a_path_and_the_home_folder_may_be_short(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    write_hf_folder(tmp_path / "model", heads=())
+    bert = load_pretrained("~/model")
+    save_pretrained(bert.encoder, "~/saved", tokenizer=bert.tokenizer)
+    assert (tmp_path / "saved" / "config.json").is_file()
+    for source in (None, 3, bert):
+        with pytest.raises(ValueError, match="source must be a path or a handle"):
+            load_pretrained(source)

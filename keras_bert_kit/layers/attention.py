@@ -93,8 +93,10 @@ class MultiHeadSelfAttention(keras.layers.Layer):
 
     def build(self, input_shape):
         """Makes the two dense layers, `qkv` and `output`."""
+        if len(input_shape) != 3:
+            raise ValueError(f"inputs must have the axes (batch, sequence, hidden). Received: shape {input_shape}.")
         hidden_size = input_shape[-1]
-        if hidden_size % self.num_heads:
+        if self.num_heads < 1 or hidden_size % self.num_heads:
             raise ValueError(
                 "num_heads must divide the hidden size, the last axis of the inputs. "
                 f"Received: num_heads={self.num_heads}, hidden size={hidden_size}. Change one of them."

@@ -37,12 +37,14 @@ class TokenLayout:
         Args:
             mask: boolean tensor (batch, sequence), true for tokens, false for padding.
             multiple_of: int; the list is filled up with places of padding, if there are any, to a length that is a
-                multiple of it, so that there are fewer different lengths to compile for.
+                multiple of it, so that there are fewer different lengths to compile for. A batch without tokens gets
+                such places too: an average over nothing is no number.
         """
         layout = cls(*shape_of(mask))
         layout._mask = mask = tf.reshape(mask, (-1,))
         tokens, padding = (tf.cast(tf.where(found)[:, 0], tf.int32) for found in (mask, ~mask))
-        filling = padding[: -tf.size(tokens) % multiple_of]
+        length = -(-tf.maximum(tf.size(tokens), 1) // multiple_of) * multiple_of
+        filling = padding[: length - tf.size(tokens)]
         layout._places = tf.concat([tokens, filling], axis=0)
         # At padding stands what is on the token before it: a number that nobody looks at, and no text of another row.
         layout._sources = tf.maximum(tf.cumsum(tf.cast(mask, tf.int32)) - 1, 0)

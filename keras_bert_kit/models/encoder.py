@@ -160,13 +160,13 @@ class BertEncoder(keras.Model):
     def _call_without_padding(self, inputs, training, only, at):
         """The outputs that heads need, from tokens in one flat list through all blocks."""
         self._require_choice(only, at)
-        names = [*ENCODER_INPUTS, SEQUENCE_IDS] if SEQUENCE_IDS in inputs else ENCODER_INPUTS
-        tensors = require_inputs(inputs, names)
+        packed = isinstance(inputs, dict) and SEQUENCE_IDS in inputs
+        tensors = require_inputs(inputs, [*ENCODER_INPUTS, SEQUENCE_IDS] if packed else ENCODER_INPUTS)
         sequence = shape_of(tensors[0])[1]
         if training:  # the functions of layers/fused.py are compiled for each shape, so there shall be few of them
             tensors = [_widened(tensor, SEQUENCE_MULTIPLE, self.config.max_position_embeddings) for tensor in tensors]
         word_ids, token_mask, type_ids = tensors[0], tf.cast(tensors[1], tf.bool), tensors[2]
-        if SEQUENCE_IDS in inputs:
+        if packed:
             mask, positions = separate_sequences(tensors[3], token_mask)
         else:
             mask, positions = token_mask, tf.broadcast_to(tf.range(tf.shape(word_ids)[1]), tf.shape(word_ids))
@@ -226,6 +226,21 @@ def _needs_static_shapes():
     return isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy)
 
 
+def _require_one_shape(names, tensors):
+    """Returns the tensors, after a check that runs in graphs too: a mask that is too short would let others be seen."""
+    shapes, named = [tensor.shape for tensor in tensors], ", ".join(names)
+    if not all(shape.is_compatible_with(shapes[0]) for shape in shapes):
+        received = ", ".join(map(str, shapes))
+        raise ValueError(f"{named} must have one shape, an entry for each token. Received: the shapes {received}.")
+    if all(shape.is_fully_defined() for shape in shapes):
+        return tensors
+    first, *others = map(tf.shape, tensors)
+    same = tf.reduce_all([tf.reduce_all(first == other) for other in others])
+    message = [f"{named} must have one shape, an entry for each token. Received: the shapes ", first, *others]
+    with tf.control_dependencies([tf.debugging.Assert(same, message)]):
+        return [tf.identity(tensor) for tensor in tensors]
+
+
 def _widened(tensor, multiple, longest):
     """Adds padding to rows, up to a multiple of so many places, and at most the longest sequence."""
     sequence = tf.shape(tensor)[1]
@@ -242,10 +257,11 @@ def require_inputs(inputs, names, axes=("batch", "sequence")):
         axes: tuple of str, the axes that each tensor must have.
 
     Returns:
-        List of int32 tensors with these axes, in the order of `names`.
+        List of int32 tensors of one shape, in the order of `names`.
 
     Raises:
-        ValueError: Not a dictionary, a key is missing, or a tensor has other axes.
+        ValueError: Not a dictionary, a key is missing, or a tensor has other axes, or another shape than the first.
+        tf.errors.InvalidArgumentError: The same, where shapes are known only when it runs.
     """
     if not isinstance(inputs, dict):
         raise ValueError(
@@ -264,5 +280,6 @@ def require_inputs(inputs, names, axes=("batch", "sequence")):
                 f"{name} must have the axes ({', '.join(axes)}). Received: shape {tensor.shape}. "
                 "A single text needs a batch axis too: ids[None]."
             )
+    tensors = _require_one_shape(names, tensors)
     # Keras traces models with float placeholders under a distribution strategy, so floats are cast, not refused.
     return [tf.cast(tensor, tf.int32) for tensor in tensors]

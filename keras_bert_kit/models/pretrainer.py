@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_bert_kit.layers import MaskedLMHead, NextSentenceHead
 from keras_bert_kit.layers.functions import require_below, shape_of
 from keras_bert_kit.models.encoder import SEQUENCE_IDS, require_inputs
-from keras_bert_kit.models.with_encoder import ModelWithEncoder
+from keras_bert_kit.models.with_encoder import ModelWithEncoder, require_encoder
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_kit")
@@ -49,6 +49,7 @@ class BertPretrainer(ModelWithEncoder):
     """
 
     def __init__(self, encoder, next_sentence=True, head_activation=None, head_epsilon=None, **kwargs):
+        require_encoder(encoder)
         if next_sentence and not encoder.add_pooler:
             raise ValueError("next_sentence=True needs an encoder with a pooler. Received: add_pooler=False.")
         super().__init__(encoder, needs_pooler=encoder.add_pooler, **kwargs)  # it is among the outputs
@@ -74,10 +75,12 @@ class BertPretrainer(ModelWithEncoder):
 
     def call(self, inputs, training=None):
         """See the class."""
-        (masked,) = require_inputs(inputs, ["masked_lm_positions"])
+        (masked,) = require_inputs(inputs, ["masked_lm_positions"])  # (B, P); P may be 0
         packed = self.next_sentence and SEQUENCE_IDS in inputs
         # Where the sequences of packed rows begin; else each row begins with its [CLS].
-        firsts = require_inputs(inputs, ["next_sentence_positions"])[0] if packed else tf.zeros_like(masked[:, :1])
+        firsts = tf.zeros([shape_of(masked)[0], 1], tf.int32)
+        if packed:
+            (firsts,) = require_inputs(inputs, ["next_sentence_positions"])
         if training:
             hidden, firsts, masked = self._encode_what_heads_look_at(inputs, firsts, masked)  # (B, F + P, D)
             outputs = {}

@@ -4,6 +4,7 @@ import keras
 
 from keras_bert_kit.layers.frozen import freeze_inside, frozen_inside, keep_frozen
 from keras_bert_kit.layers.functions import initializer
+from keras_bert_kit.models.encoder import BertEncoder
 
 
 class ModelWithEncoder(keras.Model):
@@ -14,10 +15,11 @@ class ModelWithEncoder(keras.Model):
         needs_pooler: bool, whether the model uses the pooled output.
 
     Raises:
-        ValueError: The model needs a pooler, and the encoder has none.
+        ValueError: It is no `BertEncoder`; or the model needs a pooler, and the encoder has none.
     """
 
     def __init__(self, encoder, needs_pooler, **kwargs):
+        require_encoder(encoder)
         kwargs.setdefault("dtype", encoder.dtype_policy)
         super().__init__(**kwargs)
         if needs_pooler and not encoder.add_pooler:
@@ -77,6 +79,17 @@ class ModelWithEncoder(keras.Model):
         model = super().from_config(arguments | {"encoder": encoder})
         freeze_inside(model, config.get("frozen", []))
         return model
+
+
+def require_encoder(encoder):
+    """Refuses what is no `BertEncoder`, such as all of what `load_pretrained` returns.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if not isinstance(encoder, BertEncoder):
+        hint = " Give its .encoder." if hasattr(encoder, "encoder") else ' load_pretrained("…").encoder is one.'
+        raise ValueError(f"encoder must be a BertEncoder. Received: a {type(encoder).__name__}.{hint}")
 
 
 def checked_class_names(num_classes, class_names):

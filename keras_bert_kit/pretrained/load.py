@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -53,7 +54,8 @@ def load_pretrained(source, *, heads=None, allow_missing=(), allow_unused=(), sh
             there, or outputs differ from those of the source.
         ConfigError: config.json describes no BERT.
         VocabularyError: vocab.txt is not one.
-        ValueError: Unknown head; or `verify` for a source that holds no graph, or in half precision.
+        ValueError: `source` is no path; unknown head; or `verify` for a source that holds no graph, or in half
+            precision.
 
     Example:
 
@@ -100,6 +102,9 @@ def inspect_pretrained(source):
 @contextlib.contextmanager
 def _examined(source, sha256=None, **options):
     """Yields a source, what it holds, what becomes of that, and a function that makes the report of it."""
+    if not isinstance(source, str | os.PathLike):
+        raise ValueError(f"source must be a path or a handle. Received: {source!r}.")
+    source = os.path.expanduser(source)
     path = Path(source)
     if path.is_file() and isinstance(sha256, str):  # an archive: it is compared as it is, before it is opened
         require_checksums(path.parent, {path.name: sha256}, {path.name: sha256_of(path)})

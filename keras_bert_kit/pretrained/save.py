@@ -62,7 +62,7 @@ def save_pretrained(model, path, *, tokenizer, format="hf", dtype="float32"):
     _require_one_activation(model, format)
     _require_tokenizer(tokenizer, encoder_of(model).config.vocab_size)
     write, _ = FORMATS[format]
-    write(model, Path(path), tokenizer, **({} if dtype == "float32" else {"dtype": dtype}))
+    write(model, Path(path).expanduser(), tokenizer, **({} if dtype == "float32" else {"dtype": dtype}))
     if left := heads_left_behind(format, heads_of(model)):
         _log.warning("format=%r has no place for %s: not written to %s", format, ", ".join(left), path)
 
