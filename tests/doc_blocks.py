@@ -31,7 +31,7 @@ RUN_BY = {
     "docs/performance.md": {"sh": [COMMANDS]},
     "docs/pretraining.md": {"python": ["test_docs.py::test_the_code_runs"], "sh": [COMMANDS]},
     "docs/quickstart.md": {"python": ["test_docs_pages.py::test_quickstart"] * 3, "sh": [COMMANDS] * 5},
-    "docs/recipes.md": {"python": ["test_docs_pages.py::test_recipe"] * 20, "sh": [COMMANDS] * 9},
+    "docs/recipes.md": {"python": ["test_docs_pages.py::test_recipe"] * 23, "sh": [COMMANDS] * 9},
     "docs/serving.md": {
         "python": ["test_docs.py::version"],
         "py": [
