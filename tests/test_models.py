@@ -157,6 +157,25 @@ def test_the_classifier_gives_logits_and_learns():
     assert history["loss"][-1] < history["loss"][0] / 2
 
 
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "sparse_categorical_crossentropy",
+        keras.losses.sparse_categorical_crossentropy,
+        keras.losses.SparseCategoricalCrossentropy(),
+    ],
+)
+def test_a_loss_that_takes_logits_for_probabilities_is_refused(loss):
+    """The default of Keras' losses, which gave a loss of 5.9 without a word."""
+    model, inputs = BertClassifier(make_encoder(), 2), make_inputs()
+    model.compile("adam", loss)
+    for use in (model.fit, model.evaluate):
+        with pytest.raises(ValueError, match="The loss must take logits.*which takes probabilities"):
+            use(inputs, np.array([0, 1, 0]), verbose=0)
+    model.compile("adam", LOSS)
+    model.fit(inputs, np.array([0, 1, 0]), verbose=0)
+
+
 @pytest.mark.parametrize(("num_classes", "names"), [(1, None), (3, ["a", "b"]), (2, ["a", "a"]), (2, ["a", "b", "c"])])
 def test_class_names_must_fit(num_classes, names):
     with pytest.raises(ValueError, match=f"that many different names. Received: num_classes={num_classes}"):

@@ -6,6 +6,14 @@ from keras_bert_kit.layers.frozen import freeze_inside, frozen_inside, keep_froz
 from keras_bert_kit.layers.functions import initializer
 from keras_bert_kit.models.encoder import BertEncoder
 
+# Losses that take probabilities, as `compile` has them by default: by function or by its name.
+_OF_PROBABILITIES = [
+    keras.losses.sparse_categorical_crossentropy,
+    keras.losses.categorical_crossentropy,
+    keras.losses.binary_crossentropy,
+]
+OF_PROBABILITIES = [*_OF_PROBABILITIES, *(function.__name__ for function in _OF_PROBABILITIES)]
+
 
 class ModelWithEncoder(keras.Model):
     """Base of the models that are a `BertEncoder` and a head or two.
@@ -55,6 +63,20 @@ class ModelWithEncoder(keras.Model):
     def _without_unused_pooler(self, variables):
         unused = self.encoder.pooler.variables if self.encoder.pooler and not self.needs_pooler else []
         return [variable for variable in variables if not any(variable is one for one in unused)]
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """As of any Keras model, after a look at the loss of `compile`: these models give logits.
+
+        Raises:
+            ValueError: The loss takes logits for probabilities, as Keras' losses do by default.
+        """
+        for loss in keras.tree.flatten(self.loss):
+            if loss in OF_PROBABILITIES or getattr(loss, "from_logits", True) is False:
+                raise ValueError(
+                    f"The loss must take logits. Received: {loss!r}, which takes probabilities: its numbers would have "
+                    "no meaning. Compile with keras.losses.SparseCategoricalCrossentropy(from_logits=True)."
+                )
+        return super().compute_loss(x, y, y_pred, sample_weight, training)
 
     def new_dense(self, num_outputs):
         """Returns a dense layer for a head, with variables (hidden, outputs) and (outputs,)."""
