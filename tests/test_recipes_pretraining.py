@@ -1,5 +1,6 @@
 """`pretrain_bert` and the command `pretrain`: phases, further pre-training, going on, and what is refused."""
 
+import dataclasses
 import json
 import shutil
 
@@ -161,6 +162,59 @@ def test_another_vocabulary_than_the_checkpoints_is_refused(folder, tmp_path):
     )
     assert isinstance(ran.exception, kbk.DataError)
     assert f"they differ first at id {len(words) - 1}" in str(ran.exception)
+
+
+def make_data(text, vocab, out, *more):
+    words = (text, "--vocab", vocab, "--out", out, "--max-length", 16, "--processes", 1, *more)
+    return CliRunner().invoke(cli, ["make-pretraining-data", *map(str, words)])
+
+
+def test_data_for_a_source_has_all_settings_of_its_tokenizer(tmp_path):
+    """A German model keeps its accents: on text without them it would be trained on words that it never meets."""
+    text = write_corpus(tmp_path / "text.txt")
+    text.write_text(text.read_text(encoding="utf-8").replace("mat", "mät"), encoding="utf-8")
+    tokenizer = kbk.BertTokenizer(
+        [word.replace("mat", "mät") for word in VOCABULARY], strip_accents=False, special_tokens_in_text=False
+    )
+    kbk.save_pretrained(new_model(), tmp_path / "bert", tokenizer=tokenizer)
+    assert make_data(text, tmp_path / "bert/vocab.txt", tmp_path / "stripped").exit_code == 0
+    assert make_data(text, tmp_path / "bert", tmp_path / "fitting").exit_code == 0
+    assert make_data(text, tmp_path / "fitting", tmp_path / "like other data").exit_code == 0
+    for name, unknown in (("stripped", True), ("fitting", False), ("like other data", False)):
+        statistics = json.loads((tmp_path / name / "statistics.json").read_text())
+        assert (statistics["unknown_tokens"] > 0) == unknown
+
+    options = ("--steps", 1, "--source", tmp_path / "bert", "--out", tmp_path / "further", "--strategy", "cpu")
+    ran = invoke("--data", tmp_path / "stripped", *options)
+    assert isinstance(ran.exception, kbk.DataError) and not (tmp_path / "further").exists()
+    assert "strip_accents=True and False, special_tokens_in_text=True and False" in str(ran.exception)
+    assert f"--vocab {tmp_path / 'bert'}" in str(ran.exception)
+    ran = invoke("--data", tmp_path / "fitting", *options)
+    assert ran.exit_code == 0, ran.output
+    further = kbk.load_pretrained(tmp_path / "further").tokenizer
+    assert further.get_config() | {"name": ""} == tokenizer.get_config() | {"name": ""}
+    ran = make_data(text, tmp_path / "bert", tmp_path / "out", "--cased")
+    assert ran.exit_code == 2 and "--cased is for a vocab.txt" in ran.output
+
+
+def test_all_data_of_a_run_has_one_tokenizer_and_one_form(folder, tmp_path):
+    settings = PretrainingSettings(sequence_length=16)
+    for name, vocabulary, packed in (
+        ("other", VOCABULARY[:5] + VOCABULARY[:4:-1], False),
+        ("packed", VOCABULARY, True),
+    ):
+        made = dict(settings=dataclasses.replace(settings, packed=packed), processes=1, report=lambda _: None)
+        write_pretraining_data(folder / "short.txt", kbk.BertTokenizer(vocabulary), tmp_path / name, **made)
+    short, other, packed = (
+        PretrainingBatches(path, 4) for path in (folder / "short", tmp_path / "other", tmp_path / "packed")
+    )
+    for data, evaluation in (([short, other], None), ([short], other)):
+        with pytest.raises(kbk.DataError, match="with the vocabulary of .*short. Received: .*differ first at id 5"):
+            pretrain_bert(new_model(), data, [1] * len(data), evaluation)
+    with pytest.raises(
+        kbk.DataError, match="phases must be packed, or none. Received: packed=False in .*short, packed=True"
+    ):
+        pretrain_bert(new_model(), [short, packed], [1, 1])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import keras
 from keras_bert_kit.cli.command import DTYPES, command, say
 from keras_bert_kit.config import SIZES, BertConfig
 from keras_bert_kit.data import PretrainingBatches
+from keras_bert_kit.data.tokenizer_settings import require_same_tokenizer
 from keras_bert_kit.errors import DataError
 from keras_bert_kit.files import require_free
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
@@ -85,15 +86,13 @@ def pretrain(
         _require(batches, "sequence_length", max_seq_length)
         _require(batches, "max_predictions_per_seq", max_predictions_per_seq)
     tokenizer = phases[0].tokenizer
-    for batches in sets[1:]:
-        _require_same_vocabulary(batches, tokenizer, data[0])
 
     keras.utils.set_random_seed(seed)  # of new weights
     with strategy.scope():
         if source is not None:
             bert = load_pretrained(source, dtype=dtype)
             if bert.tokenizer is not None:
-                _require_same_vocabulary(phases[0], bert.tokenizer, source)
+                require_same_tokenizer(tokenizer, data[0], bert.tokenizer, source)
             model, new = pretrainer_of(bert)
             if new:
                 say(f"{source} holds no masked-LM head: new, random heads {', '.join(new)}")
@@ -119,16 +118,3 @@ def _require(batches, name, wanted):
             f"The data must have the sizes that are asked for. Received: {name}={wanted}, and {found} in "
             f"{batches.folder}. Leave the option out, or make the data anew with it."
         )
-
-
-def _require_same_vocabulary(batches, tokenizer, where):
-    ours, theirs = batches.tokenizer, tokenizer
-    if (ours.vocabulary, ours.lowercase) == (theirs.vocabulary, theirs.lowercase):
-        return
-    pairs = zip(ours.vocabulary, theirs.vocabulary, strict=False)
-    first = next((number for number, (one, other) in enumerate(pairs) if one != other), None)
-    difference = "one is a part of the other, or cased" if first is None else f"they differ first at id {first}"
-    raise DataError(
-        f"The data must have been made with the vocabulary of {where}. Received: {ours.vocab_size} tokens in "
-        f"{batches.folder}, {theirs.vocab_size} there; {difference}. Make the data with that vocab.txt."
-    )

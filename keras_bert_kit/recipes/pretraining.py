@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.data.phases import Phases
+from keras_bert_kit.data.tokenizer_settings import require_same_tokenizer
 from keras_bert_kit.errors import DataError
 from keras_bert_kit.models import BertEncoder, BertPretrainer
 from keras_bert_kit.plots import has_matplotlib, plot_training
@@ -132,11 +133,14 @@ def pretrain_bert(
         `History`.
 
     Raises:
-        DataError: The data does not fit the model: vocabulary size, sequence length.
+        DataError: The data does not fit the model (vocabulary size, sequence length), or not each other (tokenizer,
+            packed or not).
         CheckpointError: The run in `checkpoint_dir` began with other settings.
     """
     for batches in (*data, *([evaluation] if evaluation else [])):
         require_fitting(batches, model)
+        require_same_tokenizer(batches.tokenizer, batches.folder, data[0].tokenizer, data[0].folder)
+    require_one_form(data)
     phases = Phases(data, steps)
     num_steps = phases.num_steps
     if num_warmup_steps is None:
@@ -191,6 +195,21 @@ def require_fitting(batches, model):
             "The data must not have longer sequences than the model has positions. Received: sequence_length="
             f"{batches.settings.sequence_length} in {batches.folder}, "
             f"max_position_embeddings={config.max_position_embeddings}. Make the data with shorter sequences."
+        )
+
+
+def require_one_form(data):
+    """Checks that phases are all packed or all not: batches of both have other inputs, and cannot follow each other.
+
+    Raises:
+        DataError: Some are packed and others are not.
+    """
+    packed = [batches.settings.packed for batches in data]
+    if len(set(packed)) > 1:
+        found = ", ".join(f"packed={one} in {batches.folder}" for one, batches in zip(packed, data, strict=True))
+        raise DataError(
+            f"The data of all phases must be packed, or none. Received: {found}. Make one of them anew, with or "
+            "without --packed."
         )
 
 
