@@ -111,6 +111,16 @@ def test_several_seeds_give_mean_and_deviation_and_go_on_where_they_stopped(fold
     assert code == 0 and weights[0] == weights[1]
 
 
+def test_of_several_workers_the_chief_saves(folder, run, tmp_path, monkeypatch):
+    for place in ("recipes.classification", "recipes.same_run", "cli.classification", "cli.command"):
+        monkeypatch.setattr(f"keras_bert_kit.{place}.is_chief", lambda strategy: False)
+    words = [*finetune(folder, tmp_path / "out", "--checkpoint-dir", tmp_path / "run")]
+    words[words.index("--epochs") + 1] = 1
+    code, out, err = run(*words)
+    assert code == 0 and out.endswith(f"trained; the chief worker saves to {tmp_path / 'out'}\n")
+    assert not (tmp_path / "out").exists() and not (tmp_path / "run/training.png").exists()
+
+
 def test_evaluate_export_predict(model, folder, run):
     path, done = model
     code, out, _ = run("evaluate", path, "--eval", folder / "train.csv", "--max-length", 32, "--json")

@@ -1,6 +1,7 @@
 """Whole jobs: fine-tune and evaluate, reproducibly, and counted right."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -72,6 +73,29 @@ def test_a_run_with_other_settings_does_not_go_on(tmp_path):
     with pytest.raises(kbk.CheckpointError, match="batch_size was 8 and is 16; epochs was 1 and is 2, in .*run"):
         finetune(tmp_path / "m", batch_size=16, epochs=2, checkpoint_dir=tmp_path / "run")
     assert sorted((path.name, path.stat().st_mtime_ns) for path in (tmp_path / "run").iterdir()) == before
+
+
+def test_a_run_goes_on_with_the_texts_and_the_source_that_it_began_with(tmp_path):
+    write_hf_folder(tmp_path / "m", heads=())
+    write_hf_folder(tmp_path / "other", heads=(), seed=1)
+    options = dict(epochs=1, checkpoint_dir=tmp_path / "run")
+    model = finetune(tmp_path / "m", **options)[0]
+    for folder, examples, changed in (
+        ("m", kbk.Examples(EXAMPLES.texts[::-1], EXAMPLES.labels), "examples"),
+        ("m", kbk.Examples(EXAMPLES.texts, EXAMPLES.labels[::-1]), "examples"),
+        ("other", EXAMPLES, "source"),
+    ):
+        with pytest.raises(
+            kbk.CheckpointError, match=f"Received: {changed} was '[0-9a-f]{{16}}' and is '[0-9a-f]{{16}}',"
+        ):
+            finetune(tmp_path / folder, examples, **options)
+
+    path = tmp_path / "run/settings.json"  # as earlier versions wrote it
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({name: settings[name] for name in settings.keys() - {"examples", "source"}}))
+    again = finetune(tmp_path / "m", **options)[0]
+    for one, other in zip(model.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_an_evaluation_counts_every_example_once(tmp_path):

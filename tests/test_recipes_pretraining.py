@@ -13,7 +13,7 @@ import keras_bert_kit as kbk
 from keras_bert_kit.cli.command import cli
 from keras_bert_kit.data import PretrainingBatches, PretrainingSettings, write_pretraining_data
 from keras_bert_kit.recipes import new_pretrainer, pretrain_bert, pretrainer_of
-from keras_bert_kit.recipes.pretraining import baselines_of
+from keras_bert_kit.recipes.pretraining import baselines_of, default_pretraining_rate
 
 WORDS = "the cat sat on a mat and saw one dog run by my old red house near our long green river".split()
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *WORDS]
@@ -195,6 +195,42 @@ def test_data_for_a_source_has_all_settings_of_its_tokenizer(tmp_path):
     assert further.get_config() | {"name": ""} == tokenizer.get_config() | {"name": ""}
     ran = make_data(text, tmp_path / "bert", tmp_path / "out", "--cased")
     assert ran.exit_code == 2 and "--cased is for a vocab.txt" in ran.output
+
+
+def test_a_finished_run_does_not_stand_for_one_from_another_source(folder, straight, tmp_path):
+    kbk.save_pretrained(straight[1], tmp_path / "bert", tokenizer=kbk.BertTokenizer(VOCABULARY))
+    source = kbk.load_pretrained(tmp_path / "bert")
+    with pytest.raises(
+        kbk.CheckpointError, match="learning_rate was 0.001 and is 0.0002; source was None and is '[0-9a-f]{16}', in"
+    ):
+        run(folder, straight[0], source=source)
+
+
+def test_the_rate_of_further_training_is_a_fifth():
+    rates = [default_pretraining_rate(kbk.BertConfig.from_name(size, vocab_size=9), True) for size in ("tiny", "base")]
+    assert rates == [pytest.approx(2e-4), pytest.approx(2e-5)]
+
+
+def test_a_share_of_warm_up_is_told_in_steps(folder):
+    with pytest.raises(KeyboardInterrupt):  # nothing is trained
+        run(folder, num_warmup_steps=0.5, report=stop_at_the_plan)
+
+
+def stop_at_the_plan(plan):
+    assert "6 steps of adamw, 3 of them warm-up" in str(plan)
+    raise KeyboardInterrupt
+
+
+def test_of_several_workers_the_chief_saves(folder, straight, tmp_path, monkeypatch):
+    for place in ("recipes.pretraining", "recipes.same_run", "cli.pretrain", "cli.command"):
+        monkeypatch.setattr(f"keras_bert_kit.{place}.is_chief", lambda strategy: False)
+    ran = invoke(
+        *("--data", folder / "short", "--steps", 1, "--batch-size", 4, "--size", "L-1_H-16_A-2", "--strategy", "cpu"),
+        *("--out", tmp_path / "bert", "--checkpoint-dir", tmp_path / "run"),
+    )
+    assert ran.exit_code == 0, ran.output
+    assert f"trained; the chief worker saves to {tmp_path / 'bert'}" in ran.output and not (tmp_path / "bert").exists()
+    assert not [path for path in (tmp_path / "run").iterdir() if path.name in ("training.png", "settings.json")]
 
 
 def test_all_data_of_a_run_has_one_tokenizer_and_one_form(folder, tmp_path):

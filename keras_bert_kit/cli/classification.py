@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from keras_bert_kit.cli.command import DTYPES, command, max_length_option, say
+from keras_bert_kit.cli.command import DTYPES, command, max_length_option, saved_to, say
 from keras_bert_kit.data import label_ids, read_examples
 from keras_bert_kit.demo import run_demo
 from keras_bert_kit.errors import CheckpointError
@@ -23,7 +23,7 @@ from keras_bert_kit.serving.export import KIT_FILE
 from keras_bert_kit.serving.server_files import curl_line
 from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
-from keras_bert_kit.training.strategy import describe, make_strategy
+from keras_bert_kit.training.strategy import describe, is_chief, make_strategy
 
 CALIBRATION_TEXTS = 1024
 LABELLED_TEXTS = "Labelled texts: CSV, TSV, JSON lines, Parquet, or tfds:NAME/SPLIT of tensorflow-datasets."
@@ -99,7 +99,7 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, str
         run = dict(options, strategy=strategy, seed=seed, checkpoint_dir=folder)
         results.append(finetune_once(source, dtype, train, evaluation, out / name, run))
     if seeds == 1:
-        return results[0], "\n".join([*results[0].pop("lines"), f"saved to {out}"])
+        return results[0], "\n".join([*results[0].pop("lines"), saved_to(out, strategy)])
     accuracies = [result["accuracy"] for result in results if "accuracy" in result]
     for result in results:
         say("\n".join([f"seed {result['seed']}", *result.pop("lines")]))
@@ -107,8 +107,8 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, str
     if accuracies:
         summary |= {"accuracy_mean": statistics.mean(accuracies), "accuracy_std": statistics.stdev(accuracies)}
         line = "accuracy {accuracy_mean:.4f} ± {accuracy_std:.4f} (mean and standard deviation".format(**summary)
-        return summary, f"{line} of {seeds} seeds)\nsaved to {out}"
-    return summary, f"saved to {out}"
+        return summary, f"{line} of {seeds} seeds)\n{saved_to(out, strategy)}"
+    return summary, saved_to(out, strategy)
 
 
 def finetune_once(source, dtype, train, evaluation, out, options):
@@ -118,7 +118,8 @@ def finetune_once(source, dtype, train, evaluation, out, options):
     if options["learning_rate"] is None:
         options["learning_rate"] = default_learning_rate(bert.config)
     model, evaluations = finetune_classifier(bert, train, evaluation, report=say, **options)
-    save_pretrained(model, out, tokenizer=bert.tokenizer)
+    if is_chief(options["strategy"]):
+        save_pretrained(model, out, tokenizer=bert.tokenizer)
     options["checkpoint_dir"] = options["checkpoint_dir"] and str(options["checkpoint_dir"])
     del options["strategy"]
     result = {"model": str(out), "class_names": list(model.class_names), "dtype": dtype} | options

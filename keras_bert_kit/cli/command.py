@@ -9,6 +9,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from keras_bert_kit.errors import KitError
+from keras_bert_kit.training.strategy import is_chief
 from keras_bert_kit.version import __version__
 
 # float32 variables in any case; bfloat16 is faster where the processor has instructions for it (`doctor` says).
@@ -36,6 +37,11 @@ def main():
 def say(message):
     """Writes a line for people to standard error, above a progress bar if there is one."""
     tqdm.write(str(message), file=sys.stderr)
+
+
+def saved_to(out, strategy):
+    """The last line of a command that trains: of several workers, the chief saves."""
+    return f"saved to {out}" if is_chief(strategy) else f"trained; the chief worker saves to {out}"
 
 
 def command(function):

@@ -5,16 +5,15 @@ from pathlib import Path
 import click
 import keras
 
-from keras_bert_kit.cli.command import DTYPES, command, say
+from keras_bert_kit.cli.command import DTYPES, command, saved_to, say
 from keras_bert_kit.config import SIZES, BertConfig
 from keras_bert_kit.data import PretrainingBatches
-from keras_bert_kit.data.tokenizer_settings import require_same_tokenizer
 from keras_bert_kit.errors import DataError
 from keras_bert_kit.files import require_free
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.recipes import new_pretrainer, pretrain_bert, pretrainer_of
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
-from keras_bert_kit.training.strategy import describe, make_strategy
+from keras_bert_kit.training.strategy import describe, is_chief, make_strategy
 
 
 @command
@@ -29,7 +28,9 @@ from keras_bert_kit.training.strategy import describe, make_strategy
 @click.option("--size", help=f"Or a name: {', '.join(SIZES)}, or L-4_H-256_A-4.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the model; must be new.")
 @click.option("--optimizer", default="adamw", show_default=True, type=click.Choice(["adamw", "lamb"]))
-@click.option("--learning-rate", type=float, help="The highest rate. Default: by size, 1e-4 to 1e-3.")
+@click.option(
+    "--learning-rate", type=float, help="The highest rate. Default: by size, 1e-4 to 1e-3; with --source a fifth."
+)
 @click.option("--warmup-steps", type=click.IntRange(0), help="Default: a tenth of all steps, 10,000 at most.")
 @click.option("--max-seq-length", "--max-length", type=int, help="Refuse data of another length.")
 @click.option("--max-predictions-per-seq", type=int, help="Refuse data with another number of masked tokens.")
@@ -87,12 +88,11 @@ def pretrain(
         _require(batches, "max_predictions_per_seq", max_predictions_per_seq)
     tokenizer = phases[0].tokenizer
 
+    bert = None
     keras.utils.set_random_seed(seed)  # of new weights
     with strategy.scope():
         if source is not None:
             bert = load_pretrained(source, dtype=dtype)
-            if bert.tokenizer is not None:
-                require_same_tokenizer(tokenizer, data[0], bert.tokenizer, source)
             model, new = pretrainer_of(bert)
             if new:
                 say(f"{source} holds no masked-LM head: new, random heads {', '.join(new)}")
@@ -101,13 +101,14 @@ def pretrain(
             model = new_pretrainer(
                 BertConfig.from_json_file(config) if config else BertConfig.from_name(size, **vocabulary), dtype
             )
-    options |= dict(optimizer_type=optimizer, num_warmup_steps=warmup_steps, seed=seed, strategy=strategy)
+    options |= dict(optimizer_type=optimizer, num_warmup_steps=warmup_steps, seed=seed, strategy=strategy, source=bert)
     history = pretrain_bert(model, phases, list(steps), evaluation, report=say, **options)
-    save_pretrained(model, out, tokenizer=tokenizer)
+    if is_chief(strategy):
+        save_pretrained(model, out, tokenizer=tokenizer)
     result = {"model": str(out), "steps": history.step}
     if history.validations:
         result |= history.validations[-1][1]
-    return result, f"saved to {out}"
+    return result, saved_to(out, strategy)
 
 
 def _require(batches, name, wanted):

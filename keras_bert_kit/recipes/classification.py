@@ -18,9 +18,10 @@ from keras_bert_kit.data import (
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.plots import has_matplotlib, plot_training
+from keras_bert_kit.recipes.same_run import fingerprint_of_examples, fingerprint_of_source, require_same_run
 from keras_bert_kit.text import BertPacker, text_statistics
 from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer, describe_variables
-from keras_bert_kit.training.settings import require_same_settings
+from keras_bert_kit.training.strategy import is_chief
 
 _SAMPLE = 2000  # texts in which [UNK] is counted
 _HIGHEST_RATE, _MOST_UNKNOWN, _MOST_TRUNCATED = 5, 0.05, 0.2  # what is warned of: times the usual rate, and shares
@@ -165,7 +166,7 @@ def finetune_classifier(
 
     Raises:
         DataError: Labels do not fit the classes, or there is only one class.
-        CheckpointError: The run in `checkpoint_dir` began with other settings.
+        CheckpointError: The run in `checkpoint_dir` began with other settings or texts, or from another source.
     """
     keras.utils.set_random_seed(seed)  # of the new head; the order of examples and dropout have their own
     class_names = tuple(class_names or class_names_of(train))
@@ -184,12 +185,13 @@ def finetune_classifier(
         Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps, rate, warnings)
     )
 
+    strategy = strategy or tf.distribute.get_strategy()
     if checkpoint_dir:
         settings = dict(epochs=epochs, batch_size=batch_size, learning_rate=rate, warmup_share=warmup_share)
         settings |= dict(max_length=max_length, seed=seed, num_examples=len(train), class_names=class_names)
-        require_same_settings(checkpoint_dir, settings)
+        fingerprints = dict(examples=fingerprint_of_examples(train), source=fingerprint_of_source(bert))
+        require_same_run(Path(checkpoint_dir), strategy, settings, fingerprints)
 
-    strategy = strategy or tf.distribute.get_strategy()
     with strategy.scope():
         model = BertClassifier(bert.encoder, len(class_names), class_names)
         optimizer = create_optimizer(rate, num_steps, num_warmup_steps)
@@ -211,7 +213,7 @@ def finetune_classifier(
         save_every=batches.steps_per_epoch,
         on_validation=lambda step, results: report(_evaluation_of(results, evaluation, class_names)),
     )
-    if checkpoint_dir and has_matplotlib():
+    if checkpoint_dir and has_matplotlib() and is_chief(strategy):
         plot_training(history.records, Path(checkpoint_dir) / "training.png")
     return model, [_evaluation_of(results, evaluation, class_names) for _, results in history.validations]
 
