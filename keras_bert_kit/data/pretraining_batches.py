@@ -64,8 +64,9 @@ class PretrainingBatches:
         self.num_examples = manifest["rows"]
         self.num_sequences = manifest["sequences"]
         self.fingerprint = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-        self._paths = [str(self.folder / shard["name"]) for shard in manifest["shards"]]
-        self._rows = tf.constant([shard["rows"] for shard in manifest["shards"]], tf.int64)
+        shards = [shard for shard in manifest["shards"] if shard["rows"]]  # a block of odd characters gives no row
+        self._paths = [str(self.folder / shard["name"]) for shard in shards]
+        self._rows = tf.constant([shard["rows"] for shard in shards], tf.int64)
         self._max_sequences = manifest["max_sequences_per_row"]
         self._tables = vocabulary_tables(self.tokenizer)
 
