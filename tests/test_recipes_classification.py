@@ -65,6 +65,32 @@ def test_what_looks_like_a_mistake_is_warned_of(tmp_path):
     assert "of the tokens are [UNK]" in lines[2] and lines[3].startswith("Warning: 100% of the texts are truncated")
 
 
+def stop_at_the_plan(plan):
+    raise StopIteration(plan)
+
+
+def plan_of(folder, examples):
+    """The plan of a run that goes no further."""
+    with pytest.raises(StopIteration) as stopped:
+        finetune(folder, examples, report=stop_at_the_plan)
+    return stopped.value.value
+
+
+def test_the_plan_counts_empty_texts_and_tells_of_joined_columns(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    texts = [*TEXTS, "", "  ", "\u200b"]
+    examples = kbk.Examples(texts, ["a", "b", "c"] * 3, text_columns=("sentence1", "sentence2"))
+    first, *_, last = str(plan_of(tmp_path, examples)).splitlines()
+    assert first.startswith("9 examples (3 a, 3 b, 3 c), 0 truncated, 3 empty; 4 steps")
+    assert last.startswith("Texts are sentence1 + sentence2, joined by a space: ask the model, and a server, for one")
+
+
+def test_a_column_of_other_things_than_classes_is_warned_of(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    examples = kbk.Examples(TEXTS, ["1", "2", "3", "4", "5", "5"], label_column="id")
+    assert plan_of(tmp_path, examples).warnings == ("4 of 5 classes have one example: is 'id' the label column?",)
+
+
 def test_a_run_with_other_settings_does_not_go_on(tmp_path):
     """FC43: with another batch size, the steps that are left would be another number of epochs."""
     write_hf_folder(tmp_path / "m", heads=())

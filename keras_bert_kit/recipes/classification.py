@@ -23,8 +23,10 @@ from keras_bert_kit.text import BertPacker, text_statistics
 from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer, describe_variables
 from keras_bert_kit.training.strategy import is_chief
 
+_TOKENS_OF_EMPTY = 2  # [CLS] and [SEP]
 _SAMPLE = 2000  # texts in which [UNK] is counted
-_HIGHEST_RATE, _MOST_UNKNOWN, _MOST_TRUNCATED = 5, 0.05, 0.2  # what is warned of: times the usual rate, and shares
+# What is warned of: times the usual rate, and shares.
+_HIGHEST_RATE, _MOST_SINGLE, _MOST_UNKNOWN, _MOST_TRUNCATED = 5, 0.5, 0.05, 0.2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Plan:
         num_warmup_steps: int, of them, with a rising rate.
         learning_rate: float, the highest rate.
         warnings: tuple of str, what looks like a mistake.
+        num_empty: int, training examples without a token.
+        text_columns: tuple of str, the columns of the file that the texts come from.
     """
 
     num_examples: int
@@ -50,14 +54,21 @@ class Plan:
     num_warmup_steps: int
     learning_rate: float
     warnings: tuple = ()
+    num_empty: int = 0
+    text_columns: tuple = ("text",)
 
     def __str__(self):
         counts = ", ".join(f"{n} {name}" for name, n in zip(self.class_names, self.class_counts, strict=True))
+        empty = f", {self.num_empty} empty" if self.num_empty else ""
         plan = (
-            f"{self.num_examples} examples ({counts}), {self.num_truncated} truncated; "
+            f"{self.num_examples} examples ({counts}), {self.num_truncated} truncated{empty}; "
             f"{self.num_steps} steps, {self.num_warmup_steps} of them warm-up, rate {self.learning_rate:g}"
         )
-        return "\n".join([plan, *(f"Warning: {warning}" for warning in self.warnings)])
+        lines = [plan, *(f"Warning: {warning}" for warning in self.warnings)]
+        if len(self.text_columns) > 1:
+            columns = " + ".join(self.text_columns)
+            lines.append(f"Texts are {columns}, joined by a space: ask the model, and a server, for one such text")
+        return "\n".join(lines)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,10 +191,19 @@ def finetune_classifier(
     counts = np.bincount(label_ids(train, class_names), minlength=len(class_names))
     truncated = int(np.sum(tokens > max_length))
     rate = default_learning_rate(bert.config) if learning_rate is None else learning_rate
-    warnings = _warnings_of(bert, train, truncated, rate)
-    report(
-        Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps, rate, warnings)
+    plan = Plan(
+        num_examples=len(train),
+        class_names=class_names,
+        class_counts=tuple(counts.tolist()),
+        num_truncated=truncated,
+        num_steps=num_steps,
+        num_warmup_steps=num_warmup_steps,
+        learning_rate=rate,
+        warnings=_warnings_of(bert, train, truncated, counts, rate),
+        num_empty=int(np.sum(tokens == _TOKENS_OF_EMPTY)),
+        text_columns=train.text_columns,
     )
+    report(plan)
 
     strategy = strategy or tf.distribute.get_strategy()
     if checkpoint_dir:
@@ -218,15 +238,20 @@ def finetune_classifier(
     return model, [_evaluation_of(results, evaluation, class_names) for _, results in history.validations]
 
 
-def _warnings_of(bert, train, num_truncated, rate):
+def _warnings_of(bert, train, num_truncated, class_counts, rate):
     """What of a run looks like a mistake: tuple of str."""
     usual = default_learning_rate(bert.config)
     unknown = text_statistics(train.texts[:_SAMPLE], bert.tokenizer).unknown_share
     truncated = num_truncated / len(train)
+    single = int(np.sum(class_counts == 1))
     found = [
         (
             bert.encoder.trainable and rate > _HIGHEST_RATE * usual,
             f"a rate of {rate:g} is high for an encoder of this size that is trained too; {usual:g} is usual",
+        ),
+        (
+            single > _MOST_SINGLE * len(class_counts),
+            f"{single} of {len(class_counts)} classes have one example: is {train.label_column!r} the label column?",
         ),
         (
             unknown > _MOST_UNKNOWN,
