@@ -123,13 +123,15 @@ def test_of_several_workers_the_chief_saves(folder, run, tmp_path, monkeypatch):
 
 def test_evaluate_export_predict(model, folder, run):
     path, done = model
-    code, out, _ = run("evaluate", path, "--eval", folder / "train.csv", "--max-length", 32, "--json")
+    code, out, err = run("evaluate", path, "--eval", folder / "train.csv", "--json")
+    assert "texts are cut at 32 tokens, as in training" in err
     result, trained = json.loads(out), json.loads(done.stdout.splitlines()[-1])
     assert code == 0 and result["accuracy"] == trained["accuracy"]
     assert result["loss"] == pytest.approx(trained["loss"], abs=1e-5)
 
     for number in (1, 2):
-        code, out, _ = run("export", path, "--out", folder / "served", "--max-length", 32, "--json")
+        code, out, err = run("export", path, "--out", folder / "served", "--json")
+        assert "texts are cut at 32 tokens, as in training" in err
         assert code == 0 and json.loads(out)["saved_model"] == str(folder / "served" / str(number))
     code, out, _ = run("predict", folder / "served", "the team wins", "a robot", "--json")
     predictions = json.loads(out)["predictions"]
@@ -201,6 +203,22 @@ def test_inspect_counts_tokens(model, folder, run, tmp_path):
     (tmp_path / "lines.txt").write_text("the team\na robot\n", encoding="utf-8")
     code, out, _ = run("inspect", model[0], "--text", tmp_path / "lines.txt")
     assert code == 0 and "texts                2" in out and "heads       pooler, classifier" in out
+
+
+def test_inspect_takes_columns_and_says_which_length(folder, run, tmp_path):
+    rows = write_csv(tmp_path / "rows.csv", ROWS, "kind,words")
+    columns = ("--label-column", "kind", "--text-column", "words")
+    code, out, err = run("inspect", folder / "encoder", "--text", rows, *columns, "--json")
+    assert code == 0 and json.loads(out)["text"]["num_texts"] == 24
+    assert "text from words" in err and "texts are cut at 128 tokens: --max-length says another" in err
+
+
+def test_a_tilde_is_the_home_folder(folder, run, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("USERPROFILE", str(folder))  # of Windows
+    code, out, err = run("convert", "~/encoder", "~/as tf1", "--to", "tf1")
+    assert code == 0, err
+    assert (folder / "as tf1/bert_config.json").is_file() and not os.path.exists("~")
 
 
 def test_train_vocab_learns_the_same_vocabulary_every_time(run, tmp_path):

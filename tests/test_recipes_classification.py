@@ -72,7 +72,7 @@ def stop_at_the_plan(plan):
 def plan_of(folder, examples):
     """The plan of a run that goes no further."""
     with pytest.raises(StopIteration) as stopped:
-        finetune(folder, examples, report=stop_at_the_plan)
+        finetune(folder, examples, report=stop_at_the_plan, learning_rate=1e-4)
     return stopped.value.value
 
 

@@ -2,7 +2,9 @@
 
 import functools
 import json
+import os
 import sys
+from pathlib import Path
 
 import click
 import tensorflow as tf
@@ -14,6 +16,17 @@ from keras_bert_kit.version import __version__
 
 # float32 variables in any case; bfloat16 is faster where the processor has instructions for it (`doctor` says).
 DTYPES = ("float32", "mixed_bfloat16", "mixed_float16")
+
+
+class _Path(click.Path):
+    """A path in which ~ is the home folder, also where no shell sees to that: in --out=~/model."""
+
+    def convert(self, value, param, ctx):
+        return super().convert(os.path.expanduser(value), param, ctx)
+
+
+PATH = _Path(path_type=Path)  # of what is written
+SOURCE = _Path()  # of what is read: it stays a str, since it may be a handle
 
 
 def main():
@@ -65,8 +78,3 @@ def cli():
 
     Every command has --help with an example.
     """
-
-
-max_length_option = click.option(
-    "--max-length", default=128, show_default=True, type=click.IntRange(3), help="Tokens per text; longer are cut."
-)

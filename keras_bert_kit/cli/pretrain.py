@@ -1,11 +1,9 @@
 """The command `pretrain`: from the data that `make-pretraining-data` writes to a BERT."""
 
-from pathlib import Path
-
 import click
 import keras
 
-from keras_bert_kit.cli.command import DTYPES, command, saved_to, say
+from keras_bert_kit.cli.command import DTYPES, PATH, SOURCE, command, saved_to, say
 from keras_bert_kit.config import SIZES, BertConfig
 from keras_bert_kit.data import PretrainingBatches
 from keras_bert_kit.errors import DataError
@@ -17,16 +15,18 @@ from keras_bert_kit.training.strategy import describe, is_chief, make_strategy
 
 
 @command
-@click.option("--data", required=True, multiple=True, help="Folder that make-pretraining-data wrote; one a phase.")
+@click.option(
+    "--data", type=SOURCE, required=True, multiple=True, help="Folder that make-pretraining-data wrote; one a phase."
+)
 @click.option("--steps", required=True, multiple=True, type=click.IntRange(1), help="Steps; one number a phase.")
 @click.option(
     "--batch-size", default=(32,), show_default=True, multiple=True, type=click.IntRange(1), help="Rows a step."
 )
-@click.option("--eval", "eval_path", help="Folder of held-out data, made in the same way.")
-@click.option("--source", help="Train these weights further. Default: start from random ones.")
-@click.option("--config", type=click.Path(path_type=Path), help="A config.json with the sizes of a new model.")
+@click.option("--eval", "eval_path", type=SOURCE, help="Folder of held-out data, made in the same way.")
+@click.option("--source", type=SOURCE, help="Train these weights further. Default: start from random ones.")
+@click.option("--config", type=PATH, help="A config.json with the sizes of a new model.")
 @click.option("--size", help=f"Or a name: {', '.join(SIZES)}, or L-4_H-256_A-4.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the model; must be new.")
+@click.option("--out", required=True, type=PATH, help="Folder for the model; must be new.")
 @click.option("--optimizer", default="adamw", show_default=True, type=click.Choice(["adamw", "lamb"]))
 @click.option(
     "--learning-rate", type=float, help="The highest rate. Default: by size, 1e-4 to 1e-3; with --source a fifth."
@@ -40,7 +40,7 @@ from keras_bert_kit.training.strategy import describe, is_chief, make_strategy
 @click.option("--accumulation-steps", default=1, show_default=True, type=click.IntRange(1), help="To save memory.")
 @click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES), help="What is computed in.")
 @click.option("--validate-every", type=click.IntRange(1), help="Steps. Default: a tenth of all.")
-@click.option("--checkpoint-dir", type=click.Path(path_type=Path), help="A run that was stopped goes on from there.")
+@click.option("--checkpoint-dir", type=PATH, help="A run that was stopped goes on from there.")
 @click.option("--save-every", type=click.IntRange(1), help="Steps between checkpoints. Default: a tenth of all.")
 def pretrain(
     data,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from keras_bert_kit.cli.command import command, say
+from keras_bert_kit.cli.command import PATH, SOURCE, command, say
 from keras_bert_kit.data import PretrainingSettings, write_pretraining_data
 from keras_bert_kit.data.documents import TEXT_FORMATS
 from keras_bert_kit.data.manifest import MANIFEST, read_manifest
@@ -15,11 +15,14 @@ from keras_bert_kit.text import BertTokenizer
 
 
 @command
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True, type=SOURCE)
 @click.option(
-    "--vocab", required=True, help="A vocab.txt, or what pretrain takes as --source or --data: as it is there."
+    "--vocab",
+    type=SOURCE,
+    required=True,
+    help="A vocab.txt, or what pretrain takes as --source or --data: as it is there.",
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder; new, or of a run cut short.")
+@click.option("--out", required=True, type=PATH, help="Folder; new, or of a run cut short.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of pairs and static masks.")
 @click.option(
     "--max-seq-length",

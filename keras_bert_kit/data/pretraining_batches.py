@@ -55,7 +55,7 @@ class PretrainingBatches:
     def __init__(self, folder, batch_size: int, seed: int = 0, static_shapes: bool = False):
         if batch_size < 1:
             raise ValueError(f"batch_size must be 1 or more. Received: {batch_size=}.")
-        self.folder = Path(folder)
+        self.folder = Path(folder).expanduser()
         manifest, self.settings, self.tokenizer = read_manifest(self.folder)
         check_shards(self.folder, manifest)
         self.batch_size = batch_size

@@ -207,10 +207,11 @@ def finetune_classifier(
 
     strategy = strategy or tf.distribute.get_strategy()
     if checkpoint_dir:
+        checkpoint_dir = Path(checkpoint_dir).expanduser()
         settings = dict(epochs=epochs, batch_size=batch_size, learning_rate=rate, warmup_share=warmup_share)
         settings |= dict(max_length=max_length, seed=seed, num_examples=len(train), class_names=class_names)
         fingerprints = dict(examples=fingerprint_of_examples(train), source=fingerprint_of_source(bert))
-        require_same_run(Path(checkpoint_dir), strategy, settings, fingerprints)
+        require_same_run(checkpoint_dir, strategy, settings, fingerprints)
 
     with strategy.scope():
         model = BertClassifier(bert.encoder, len(class_names), class_names)
@@ -234,7 +235,7 @@ def finetune_classifier(
         on_validation=lambda step, results: report(_evaluation_of(results, evaluation, class_names)),
     )
     if checkpoint_dir and has_matplotlib() and is_chief(strategy):
-        plot_training(history.records, Path(checkpoint_dir) / "training.png")
+        plot_training(history.records, checkpoint_dir / "training.png")
     return model, [_evaluation_of(results, evaluation, class_names) for _, results in history.validations]
 
 

@@ -166,11 +166,12 @@ def pretrain_bert(
 
     strategy = strategy or tf.distribute.get_strategy()
     if checkpoint_dir:
+        checkpoint_dir = Path(checkpoint_dir).expanduser()
         settings = dict(steps=list(steps), learning_rate=rate, num_warmup_steps=num_warmup_steps, seed=seed)
         settings |= dict(optimizer_type=optimizer_type, batch_sizes=[batches.batch_size for batches in data])
         settings |= dict(data=[batches.fingerprint for batches in data])
         fingerprints = dict(source=source and fingerprint_of_source(source))
-        require_same_run(Path(checkpoint_dir), strategy, settings, fingerprints)
+        require_same_run(checkpoint_dir, strategy, settings, fingerprints)
 
     with strategy.scope():
         optimizer = create_optimizer(rate, num_steps, num_warmup_steps, optimizer_type=optimizer_type)
@@ -188,7 +189,7 @@ def pretrain_bert(
         on_validation=lambda step, results: report(_evaluation_line(step, num_steps, results)),
     )
     if checkpoint_dir and has_matplotlib() and is_chief(strategy):
-        plot_training(history.records, Path(checkpoint_dir) / "training.png", title="Pre-training")
+        plot_training(history.records, checkpoint_dir / "training.png", title="Pre-training")
     return history
 
 
