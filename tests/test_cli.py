@@ -116,7 +116,9 @@ def test_of_several_workers_the_chief_saves(folder, run, tmp_path, monkeypatch):
         monkeypatch.setattr(f"keras_bert_kit.{place}.is_chief", lambda strategy: False)
     words = [*finetune(folder, tmp_path / "out", "--checkpoint-dir", tmp_path / "run")]
     words[words.index("--epochs") + 1] = 1
+    words[words.index("--max-length") + 1] = 5
     code, out, err = run(*words)
+    assert "texts are truncated: raise --max-length, or" in err
     assert code == 0 and out.endswith(f"trained; the chief worker saves to {tmp_path / 'out'}\n")
     assert not (tmp_path / "out").exists() and not (tmp_path / "run/training.png").exists()
 
@@ -261,7 +263,8 @@ def failure(result):
 @pytest.mark.parametrize(
     ("header", "rows", "message"),
     [
-        ("label,foo,bar", [("a", "b", "c")], "must name a text column"),
+        ("label,foo,bar", [("a", "b", "c")], "or give --text-column. "),
+        ("foo,text", [("a", "b")], "or give --label-column. "),
         ("label,text", [], "must hold rows. Received: only the header"),
         ("label,text", [("one", "the team"), ("one", "a robot")], "two classes"),
         ("label,text", [("one", "the team"), ("two", "a robot"), ("two",)], "line 4"),
@@ -285,7 +288,8 @@ def test_labels_that_the_model_does_not_know_are_refused(model, folder, run, tmp
 
 def test_a_length_above_the_models_positions_is_refused(model, folder, run, tmp_path):
     line = failure(run("evaluate", model[0], "--eval", folder / "train.csv", "--max-length", 33))
-    assert "max_length=33, max_position_embeddings=32" in line
+    assert line.startswith("Error: --max-length must not be above the model's max_position_embeddings")
+    assert "--max-length=33, max_position_embeddings=32" in line
 
 
 def test_an_output_folder_that_is_taken_or_impossible_is_refused_at_once(folder, run, tmp_path):

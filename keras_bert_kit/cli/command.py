@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -43,13 +44,27 @@ def main():
     except (KitError, ImportError, OSError, ValueError, tf.errors.OpError) as error:
         if debug:
             raise
-        click.echo("Error: " + " ".join(str(error).split()), err=True)
+        click.echo("Error: " + _with_options(" ".join(str(error).split())), err=True)
         sys.exit(1)
+
+
+def _with_options(message):
+    """A message with the options of the running command for the arguments of Python that they stand for.
+
+    Arguments of one word, such as `steps`, stay: they may be words of the sentence.
+    """
+    name = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    parameters = cli.commands[name].params if name in cli.commands else ()
+    options = {p.name: p.opts[0] for p in parameters if isinstance(p, click.Option) and "_" in p.name}
+    if not options:
+        return message
+    argument = r"(?<![\w/.-])({})(?![\w/-])".format("|".join(options))  # not a part of a path
+    return re.sub(argument, lambda found: options[found[1]], message)
 
 
 def say(message):
     """Writes a line for people to standard error, above a progress bar if there is one."""
-    tqdm.write(str(message), file=sys.stderr)
+    tqdm.write(_with_options(str(message)), file=sys.stderr)
 
 
 def saved_to(out, strategy):
