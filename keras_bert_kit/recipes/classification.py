@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.data import (
+    Examples,
     class_names_of,
     classification_batches,
     classification_dataset,
@@ -18,11 +19,14 @@ from keras_bert_kit.data import (
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.plots import has_matplotlib, plot_training
+from keras_bert_kit.pretrained import Pretrained
+from keras_bert_kit.recipes.arguments import require_a, require_counts, require_rate, require_share
 from keras_bert_kit.recipes.same_run import fingerprint_of_examples, fingerprint_of_source, require_same_run
 from keras_bert_kit.text import BertPacker, text_statistics
 from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer, describe_variables
 from keras_bert_kit.training.strategy import is_chief
 
+_HOW_TO_HAVE_EXAMPLES = "Read a file with read_examples, or make Examples(texts, labels)."
 _TOKENS_OF_EMPTY = 2  # [CLS] and [SEP]
 _SAMPLE = 2000  # texts in which [UNK] is counted
 # What is warned of: times the usual rate, and shares.
@@ -176,9 +180,17 @@ def finetune_classifier(
         Pair of `BertClassifier` and the list of `Evaluation`, one per epoch (empty without `evaluation`).
 
     Raises:
+        ValueError: An argument is of another class, or a number out of range.
         DataError: Labels do not fit the classes, or there is only one class.
         CheckpointError: The run in `checkpoint_dir` began with other settings or texts, or from another source.
     """
+    require_a(Pretrained, "bert", bert, "It is what load_pretrained returns, not its encoder or its folder.")
+    require_a(Examples, "train", train, _HOW_TO_HAVE_EXAMPLES)
+    if evaluation is not None:
+        require_a(Examples, "evaluation", evaluation, _HOW_TO_HAVE_EXAMPLES)
+    require_counts(epochs=epochs, batch_size=batch_size, max_length=max_length, accumulation_steps=accumulation_steps)
+    require_rate(learning_rate)
+    require_share("warmup_share", warmup_share)
     keras.utils.set_random_seed(seed)  # of the new head; the order of examples and dropout have their own
     class_names = tuple(class_names or class_names_of(train))
     pack = packer_for(bert, max_length)
@@ -277,7 +289,15 @@ def evaluate_classifier(model, pack, examples, batch_size=64):
 
     Returns:
         `Evaluation`.
+
+    Raises:
+        ValueError: An argument is of another class.
+        DataError: Labels are not among the model's classes.
     """
+    require_a(BertClassifier, "model", model, "It is what finetune_classifier returns, or bert.classifier.")
+    require_a(BertPacker, "pack", pack, "Make it with packer_for(bert, max_length).")
+    require_a(Examples, "examples", examples, _HOW_TO_HAVE_EXAMPLES)
+    require_counts(batch_size=batch_size)
     dataset = evaluation_dataset(examples, pack, model.class_names, batch_size)
     results = Evaluator(model, CrossEntropy(model.class_names))(dataset)
     return _evaluation_of(results, examples, model.class_names)

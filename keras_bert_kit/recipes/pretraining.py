@@ -2,16 +2,20 @@
 
 import collections
 import dataclasses
+import numbers
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_kit.data import PretrainingBatches
 from keras_bert_kit.data.phases import Phases
 from keras_bert_kit.data.tokenizer_settings import require_same_tokenizer
 from keras_bert_kit.errors import DataError
 from keras_bert_kit.models import BertEncoder, BertPretrainer
 from keras_bert_kit.plots import has_matplotlib, plot_training
+from keras_bert_kit.pretrained import Pretrained
+from keras_bert_kit.recipes.arguments import require_a, require_counts, require_list_of, require_rate
 from keras_bert_kit.recipes.same_run import fingerprint_of_source, require_same_run
 from keras_bert_kit.training import PretrainingLoss, Trainer, create_optimizer, describe_variables
 from keras_bert_kit.training.losses import IGNORED_LABEL
@@ -141,10 +145,20 @@ def pretrain_bert(
         `History`.
 
     Raises:
+        ValueError: An argument is of another class, or a number out of range.
         DataError: The data does not fit the model (vocabulary size, sequence length), or not each other (tokenizer,
             packed or not).
         CheckpointError: The run in `checkpoint_dir` began with other settings or data, or from another source.
     """
+    require_a(BertPretrainer, "model", model, "Make it with new_pretrainer(config), or pretrainer_of(bert).")
+    require_list_of(PretrainingBatches, "data", data, "Give [PretrainingBatches(folder, batch_size)], one a phase.")
+    require_list_of(numbers.Integral, "steps", steps, "Give [1000], for example: the steps of each phase.")
+    if evaluation is not None:
+        require_a(PretrainingBatches, "evaluation", evaluation, "Give PretrainingBatches(folder, batch_size), or None.")
+    if source is not None:
+        require_a(Pretrained, "source", source, "It is what load_pretrained returns, not its folder.")
+    require_counts(accumulation_steps=accumulation_steps)
+    require_rate(learning_rate)
     for batches in (*data, *([evaluation] if evaluation else [])):
         require_fitting(batches, model)
         require_same_tokenizer(batches.tokenizer, batches.folder, data[0].tokenizer, data[0].folder)
