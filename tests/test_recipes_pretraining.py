@@ -140,8 +140,8 @@ def test_command_line_from_data_to_a_bert_and_further(folder, tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--max-predictions-per-seq", 10, "max_predictions_per_seq=10, and 3 in"),
-        ("--max-seq-length", 64, "sequence_length=64, and 16 in"),
+        ("--max-predictions-per-seq", 10, "--max-predictions-per-seq=10, and 3 in"),
+        ("--max-seq-length", 64, "--max-seq-length=64, and 16 in"),
     ],
 )
 def test_sizes_are_those_of_the_data(folder, tmp_path, option, value, message):
@@ -201,7 +201,8 @@ def test_a_finished_run_does_not_stand_for_one_from_another_source(folder, strai
     kbk.save_pretrained(straight[1], tmp_path / "bert", tokenizer=kbk.BertTokenizer(VOCABULARY))
     source = kbk.load_pretrained(tmp_path / "bert")
     with pytest.raises(
-        kbk.CheckpointError, match="learning_rate was 0.001 and is 0.0002; source was None and is '[0-9a-f]{16}', in"
+        kbk.CheckpointError,
+        match="fingerprint of source was None and is '[0-9a-f]{16}'; learning_rate was 0.001 and is 0.0002, in",
     ):
         run(folder, straight[0], source=source)
 

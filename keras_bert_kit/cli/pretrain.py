@@ -84,8 +84,8 @@ def pretrain(
     evaluation = PretrainingBatches(eval_path, max(sizes), seed) if eval_path else None
     sets = [*phases, evaluation] if evaluation else phases
     for batches in sets:
-        _require(batches, "sequence_length", max_seq_length)
-        _require(batches, "max_predictions_per_seq", max_predictions_per_seq)
+        _require(batches, "--max-seq-length", "sequence_length", max_seq_length)
+        _require(batches, "--max-predictions-per-seq", "max_predictions_per_seq", max_predictions_per_seq)
     tokenizer = phases[0].tokenizer
 
     bert = None
@@ -111,11 +111,11 @@ def pretrain(
     return result, saved_to(out, strategy)
 
 
-def _require(batches, name, wanted):
+def _require(batches, option, name, wanted):
     """Refuses data of other sizes than an option asks for; sizes are those of the data in any case."""
     found = getattr(batches.settings, name)
     if wanted is not None and wanted != found:
         raise DataError(
-            f"The data must have the sizes that are asked for. Received: {name}={wanted}, and {found} in "
+            f"The data must have the sizes that are asked for. Received: {option}={wanted}, and {found} in "
             f"{batches.folder}. Leave the option out, or make the data anew with it."
         )

@@ -17,13 +17,14 @@ def require_same_run(folder, strategy, settings, fingerprints):
         folder: `pathlib.Path` of the checkpoints.
         strategy: `tf.distribute.Strategy`.
         settings: dictionary that JSON can hold.
-        fingerprints: dictionary from a name to a fingerprint or None. Runs that earlier versions of the kit began have
-            none of a name: they go on without.
+        fingerprints: dictionary from what it is of to a fingerprint or None. Runs that earlier versions of the kit
+            began have none written down: they go on without.
 
     Raises:
         CheckpointError: The run began with others; the message lists both.
     """
     path = folder / _SETTINGS
+    fingerprints = {f"fingerprint of {name}": value for name, value in fingerprints.items()}
     if path.is_file():
         begun = path.read_text(encoding="utf-8")
         fingerprints = {name: value for name, value in fingerprints.items() if f'"{name}"' in begun}
