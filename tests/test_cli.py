@@ -234,6 +234,8 @@ def test_train_vocab_learns_the_same_vocabulary_every_time(run, tmp_path):
     assert "robot" in BertTokenizer.from_vocab_file(tmp_path / "one.txt").vocabulary
     line = failure(run("train-vocab", tmp_path / "absent.txt", "--out", tmp_path / "three.txt"))
     assert "absent.txt" in line and not (tmp_path / "three.txt").exists()
+    code, _, err = run("train-vocab", tmp_path / "book.txt", "--out", tmp_path)
+    assert code == 2 and "is a directory" in err
 
 
 @pytest.mark.parametrize("command", ["", "demo", "inspect", "train-vocab", "finetune", "evaluate", "export", "predict"])

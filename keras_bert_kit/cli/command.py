@@ -27,6 +27,7 @@ class _Path(click.Path):
 
 
 PATH = _Path(path_type=Path)  # of what is written
+FILE = _Path(dir_okay=False, path_type=Path)  # the same, where it must not be a folder
 SOURCE = _Path()  # of what is read: it stays a str, since it may be a handle
 
 
