@@ -111,15 +111,29 @@ def test_several_seeds_give_mean_and_deviation_and_go_on_where_they_stopped(fold
     assert code == 0 and weights[0] == weights[1]
 
 
+def test_of_several_workers_the_chief_saves(folder, run, tmp_path, monkeypatch):
+    for place in ("recipes.classification", "recipes.same_run", "cli.classification", "cli.command"):
+        monkeypatch.setattr(f"keras_bert_kit.{place}.is_chief", lambda strategy: False)
+    words = [*finetune(folder, tmp_path / "out", "--checkpoint-dir", tmp_path / "run")]
+    words[words.index("--epochs") + 1] = 1
+    words[words.index("--max-length") + 1] = 5
+    code, out, err = run(*words)
+    assert "texts are truncated: raise --max-length, or" in err
+    assert code == 0 and out.endswith(f"trained; the chief worker saves to {tmp_path / 'out'}\n")
+    assert not (tmp_path / "out").exists() and not (tmp_path / "run/training.png").exists()
+
+
 def test_evaluate_export_predict(model, folder, run):
     path, done = model
-    code, out, _ = run("evaluate", path, "--eval", folder / "train.csv", "--max-length", 32, "--json")
+    code, out, err = run("evaluate", path, "--eval", folder / "train.csv", "--json")
+    assert "texts are cut at 32 tokens, as in training" in err
     result, trained = json.loads(out), json.loads(done.stdout.splitlines()[-1])
     assert code == 0 and result["accuracy"] == trained["accuracy"]
     assert result["loss"] == pytest.approx(trained["loss"], abs=1e-5)
 
     for number in (1, 2):
-        code, out, _ = run("export", path, "--out", folder / "served", "--max-length", 32, "--json")
+        code, out, err = run("export", path, "--out", folder / "served", "--json")
+        assert "texts are cut at 32 tokens, as in training" in err
         assert code == 0 and json.loads(out)["saved_model"] == str(folder / "served" / str(number))
     code, out, _ = run("predict", folder / "served", "the team wins", "a robot", "--json")
     predictions = json.loads(out)["predictions"]
@@ -193,6 +207,22 @@ def test_inspect_counts_tokens(model, folder, run, tmp_path):
     assert code == 0 and "texts                2" in out and "heads       pooler, classifier" in out
 
 
+def test_inspect_takes_columns_and_says_which_length(folder, run, tmp_path):
+    rows = write_csv(tmp_path / "rows.csv", ROWS, "kind,words")
+    columns = ("--label-column", "kind", "--text-column", "words")
+    code, out, err = run("inspect", folder / "encoder", "--text", rows, *columns, "--json")
+    assert code == 0 and json.loads(out)["text"]["num_texts"] == 24
+    assert "text from words" in err and "texts are cut at 128 tokens: --max-length says another" in err
+
+
+def test_a_tilde_is_the_home_folder(folder, run, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("USERPROFILE", str(folder))  # of Windows
+    code, out, err = run("convert", "~/encoder", "~/as tf1", "--to", "tf1")
+    assert code == 0, err
+    assert (folder / "as tf1/bert_config.json").is_file() and not os.path.exists("~")
+
+
 def test_train_vocab_learns_the_same_vocabulary_every_time(run, tmp_path):
     pytest.importorskip("tokenizers")
     (tmp_path / "book.txt").write_text("\n".join(text for _, text in ROWS), encoding="utf-8")
@@ -204,6 +234,8 @@ def test_train_vocab_learns_the_same_vocabulary_every_time(run, tmp_path):
     assert "robot" in BertTokenizer.from_vocab_file(tmp_path / "one.txt").vocabulary
     line = failure(run("train-vocab", tmp_path / "absent.txt", "--out", tmp_path / "three.txt"))
     assert "absent.txt" in line and not (tmp_path / "three.txt").exists()
+    code, _, err = run("train-vocab", tmp_path / "book.txt", "--out", tmp_path)
+    assert code == 2 and "is a directory" in err
 
 
 @pytest.mark.parametrize("command", ["", "demo", "inspect", "train-vocab", "finetune", "evaluate", "export", "predict"])
@@ -233,7 +265,8 @@ def failure(result):
 @pytest.mark.parametrize(
     ("header", "rows", "message"),
     [
-        ("label,foo,bar", [("a", "b", "c")], "must name a text column"),
+        ("label,foo,bar", [("a", "b", "c")], "or give --text-column. "),
+        ("foo,text", [("a", "b")], "or give --label-column. "),
         ("label,text", [], "must hold rows. Received: only the header"),
         ("label,text", [("one", "the team"), ("one", "a robot")], "two classes"),
         ("label,text", [("one", "the team"), ("two", "a robot"), ("two",)], "line 4"),
@@ -257,7 +290,8 @@ def test_labels_that_the_model_does_not_know_are_refused(model, folder, run, tmp
 
 def test_a_length_above_the_models_positions_is_refused(model, folder, run, tmp_path):
     line = failure(run("evaluate", model[0], "--eval", folder / "train.csv", "--max-length", 33))
-    assert "max_length=33, max_position_embeddings=32" in line
+    assert line.startswith("Error: --max-length must not be above the model's max_position_embeddings")
+    assert "--max-length=33, max_position_embeddings=32" in line
 
 
 def test_an_output_folder_that_is_taken_or_impossible_is_refused_at_once(folder, run, tmp_path):

@@ -100,15 +100,15 @@ def test_the_folder_of_another_run(run, folder):
     before = corpus.checksums(folder / "out")
     code, out, err = run(*words(folder, "--max-seq-length", 48, "--whole-word"))
     assert code == 1 and err.count("\n") == 1
-    assert "sequence_length was 128 and is 48" in err and "whole_word was False and is True" in err
+    assert "--max-seq-length was 128 and is 48" in err and "--whole-word was False and is True" in err
     assert corpus.checksums(folder / "out") == before
 
 
 @pytest.mark.parametrize(
     ("options", "code", "part"),
     [
-        (["--max-predictions-per-seq", 200], 1, "max_predictions_per_seq must be from 1 to 125"),
-        (["--masked-lm-prob", 1.5], 1, "masked_lm_prob must be between 0 and 1"),
+        (["--max-predictions-per-seq", 200], 1, "Error: --max-predictions-per-seq must be from 1 to 125"),
+        (["--masked-lm-prob", 1.5], 1, "Error: --masked-lm-prob must be between 0 and 1"),
         (["--masking", "none"], 2, "'none' is not one of 'dynamic', 'static'"),
         (["--seed", -1], 2, "-1 is not in the range"),
     ],

@@ -1,5 +1,6 @@
 """Text files to blocks of documents: nothing is lost or mixed up, and bad files are refused by name."""
 
+import os
 import time
 import tracemalloc
 
@@ -190,6 +191,15 @@ def test_invalid_utf8_is_refused_with_its_place(tmp_path):
         DataError, match=r"latin1\.txt: the text must be UTF-8.*byte 0xE9 in line 3, byte 5 of the line"
     ):
         plan_blocks([path])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no /dev/fd")
+def test_a_pipe_is_refused_by_name():
+    reads, writes = os.pipe()  # what `<(cat text.txt)` of a shell is
+    with pytest.raises(DataError, match=f"/dev/fd/{reads}: the text must be a file, .*Received: a pipe"):
+        plan_blocks([f"/dev/fd/{reads}"])
+    os.close(reads)
+    os.close(writes)
 
 
 def test_a_line_of_a_megabyte_is_refused_as_a_sentence(tmp_path):

@@ -39,7 +39,8 @@ def test_order_does_not_depend_on_the_hash_seed():
     "labels, names",
     [
         (["-1", "10", "2"], ("-1", "2", "10")),
-        (["0.5", "10", "2.5"], ("0.5", "2.5", "10")),
+        (["2.0", "10", "1.0"], ("1.0", "2.0", "10")),
+        (["v2.5", "v2.1"], ("v2.1", "v2.5")),
         (["1", "01"], ("01", "1")),
         (["b", "a", "b"], ("a", "b")),
         (["nan", "inf"], ("inf", "nan")),
@@ -47,6 +48,14 @@ def test_order_does_not_depend_on_the_hash_seed():
 )
 def test_class_names(labels, names):
     assert class_names_of(examples_of(labels)) == names
+
+
+def test_scores_are_no_classes():
+    labels = ["3.8", "5.000", "0", "2.4", "-0.5"]
+    with pytest.raises(
+        DataError, match="data.csv: labels must be classes. .*column 'label', '-0.5', '2.4', '3.8'. .*regression"
+    ):
+        class_names_of(examples_of(labels, source="data.csv"))
 
 
 def test_official_ag_news_has_four_classes_even_if_few_are_there():

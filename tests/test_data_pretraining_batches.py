@@ -108,6 +108,21 @@ def test_every_epoch_has_every_row_once_in_another_order(folders, form, static_s
     assert batches.steps_per_epoch == -(-count // BATCH_SIZE)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_block_without_a_row_is_passed_over(tmp_path, monkeypatch, packed):
+    monkeypatch.setattr(pretraining_batches, "_GROUP_SHARDS", 1)
+    corpus.write_corpus(tmp_path / "text.txt", num_documents=4)
+    with open(tmp_path / "text.txt", "a", encoding="utf-8") as file:
+        file.write("\n\u200b\n\n\u200b\n")  # two documents of a character that makes no token
+    made = (tmp_path / "text.txt", corpus.tokenizer(), tmp_path / "out", corpus.settings(packed=packed, block_bytes=1))
+    write_pretraining_data(*made, 1, report=lambda line: None)
+    batches = PretrainingBatches(tmp_path / "out", 4)
+    count = batches.num_examples
+    rows = all_rows(arrays(batches.batches_from(0), count))  # four epochs, and one of the three shards is empty
+    assert len(records_of(tmp_path / "out")) == count
+    assert collections.Counter(rows) == {row: 4 * n for row, n in collections.Counter(rows[:count]).items()}
+
+
 def test_another_seed_is_another_order(folders):
     one, two = (all_rows(arrays(batches_of(folders, seed=seed).batches_from(0), 3)) for seed in (0, 1))
     assert one != two

@@ -76,6 +76,15 @@ def test_the_same_bytes_in_another_folder(source, made, tmp_path):
     assert corpus.checksums(write(moved, tmp_path / "out").folder) == corpus.checksums(made.folder)
 
 
+def test_a_home_folder(source, made, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))  # of Windows
+    shutil.copy(source, tmp_path)
+    write(f"~/{source.name}", "~/out")
+    assert corpus.checksums(tmp_path / "out") == corpus.checksums(made.folder)
+    assert PretrainingBatches("~/out", 4).folder == tmp_path / "out"
+
+
 def test_other_shards_with_another_seed(source, made, tmp_path):
     other = corpus.checksums(write(source, tmp_path / "out", seed=4).folder)
     before = corpus.checksums(made.folder)

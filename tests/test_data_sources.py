@@ -2,9 +2,10 @@ import csv
 import re
 import tracemalloc
 
+import numpy as np
 import pytest
 
-from keras_bert_kit.data import Examples, class_names_of, read_examples
+from keras_bert_kit.data import Examples, class_names_of, label_ids, read_examples
 from keras_bert_kit.errors import DataError
 
 HEADER = "label,text\n"
@@ -274,6 +275,40 @@ def test_given_column_in_a_file_without_header(tmp_path):
 def test_as_many_labels_as_texts():
     with pytest.raises(DataError, match="Received: 2 texts, 1 labels"):
         Examples(["a", "b"], ["x"])
+
+
+@pytest.mark.parametrize(
+    "texts, labels, message",
+    [
+        (["a", None], ["x", "y"], r"Each of texts must be a string. Received: texts\[1\]=None; 1 such in all"),
+        (
+            [float("nan"), "b", b"c"],
+            ["x", "y", "z"],
+            r"texts\[0\]=nan, texts\[2\]=b'c'; 2 such in all. Leave such rows",
+        ),
+        (["a", "b"], ["x", 0.5], r"Each of labels must be a string or an integer. Received: labels\[1\]=0.5; 1"),
+        ("ab", ["x", "y"], "texts must be a list of strings. Received: one, 'ab'"),
+        (["a", "b"], "xy", "labels must be a list of strings. Received: one, 'xy'"),
+    ],
+)
+def test_what_is_no_text_or_label(texts, labels, message):
+    with pytest.raises(DataError, match=message):
+        Examples(texts, labels)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], (0, 1), np.array([0, 1]), np.array(["0", "1"], object)])
+def test_integers_in_any_sequence_are_labels(labels):
+    examples = Examples(np.array(["a", "b"], object), labels)
+    assert (examples.texts, examples.labels) == (["a", "b"], ["0", "1"])
+    assert class_names_of(examples) == ("0", "1") and label_ids(examples, ("0", "1")).tolist() == [0, 1]
+    assert Examples(["a", "b"], np.array([True, False])).labels == ["True", "False"]
+
+
+def test_a_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))  # of Windows
+    write(tmp_path, HEADER + "a,x\n")
+    assert read_examples("~/data.csv").texts == ["x"]
 
 
 # Real files

@@ -1,6 +1,7 @@
 """Whole jobs: fine-tune and evaluate, reproducibly, and counted right."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -64,6 +65,32 @@ def test_what_looks_like_a_mistake_is_warned_of(tmp_path):
     assert "of the tokens are [UNK]" in lines[2] and lines[3].startswith("Warning: 100% of the texts are truncated")
 
 
+def stop_at_the_plan(plan):
+    raise StopIteration(plan)
+
+
+def plan_of(folder, examples):
+    """The plan of a run that goes no further."""
+    with pytest.raises(StopIteration) as stopped:
+        finetune(folder, examples, report=stop_at_the_plan, learning_rate=1e-4)
+    return stopped.value.value
+
+
+def test_the_plan_counts_empty_texts_and_tells_of_joined_columns(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    texts = [*TEXTS, "", "  ", "\u200b"]
+    examples = kbk.Examples(texts, ["a", "b", "c"] * 3, text_columns=("sentence1", "sentence2"))
+    first, *_, last = str(plan_of(tmp_path, examples)).splitlines()
+    assert first.startswith("9 examples (3 a, 3 b, 3 c), 0 truncated, 3 empty; 4 steps")
+    assert last.startswith("Texts are sentence1 + sentence2, joined by a space: ask the model, and a server, for one")
+
+
+def test_a_column_of_other_things_than_classes_is_warned_of(tmp_path):
+    write_hf_folder(tmp_path, heads=())
+    examples = kbk.Examples(TEXTS, ["1", "2", "3", "4", "5", "5"], label_column="id")
+    assert plan_of(tmp_path, examples).warnings == ("4 of 5 classes have one example: is 'id' the label column?",)
+
+
 def test_a_run_with_other_settings_does_not_go_on(tmp_path):
     """FC43: with another batch size, the steps that are left would be another number of epochs."""
     write_hf_folder(tmp_path / "m", heads=())
@@ -72,6 +99,30 @@ def test_a_run_with_other_settings_does_not_go_on(tmp_path):
     with pytest.raises(kbk.CheckpointError, match="batch_size was 8 and is 16; epochs was 1 and is 2, in .*run"):
         finetune(tmp_path / "m", batch_size=16, epochs=2, checkpoint_dir=tmp_path / "run")
     assert sorted((path.name, path.stat().st_mtime_ns) for path in (tmp_path / "run").iterdir()) == before
+
+
+def test_a_run_goes_on_with_the_texts_and_the_source_that_it_began_with(tmp_path):
+    write_hf_folder(tmp_path / "m", heads=())
+    write_hf_folder(tmp_path / "other", heads=(), seed=1)
+    options = dict(epochs=1, checkpoint_dir=tmp_path / "run")
+    model = finetune(tmp_path / "m", **options)[0]
+    for folder, examples, changed in (
+        ("m", kbk.Examples(EXAMPLES.texts[::-1], EXAMPLES.labels), "examples"),
+        ("m", kbk.Examples(EXAMPLES.texts, EXAMPLES.labels[::-1]), "examples"),
+        ("other", EXAMPLES, "source"),
+    ):
+        with pytest.raises(
+            kbk.CheckpointError,
+            match=f"Received: fingerprint of {changed} was '[0-9a-f]{{16}}' and is '[0-9a-f]{{16}}',",
+        ):
+            finetune(tmp_path / folder, examples, **options)
+
+    path = tmp_path / "run/settings.json"  # as earlier versions wrote it
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({name: settings[name] for name in settings if "fingerprint" not in name}))
+    again = finetune(tmp_path / "m", **options)[0]
+    for one, other in zip(model.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_an_evaluation_counts_every_example_once(tmp_path):

@@ -1,5 +1,6 @@
 """`pretrain_bert` and the command `pretrain`: phases, further pre-training, going on, and what is refused."""
 
+import dataclasses
 import json
 import shutil
 
@@ -12,7 +13,7 @@ import keras_bert_kit as kbk
 from keras_bert_kit.cli.command import cli
 from keras_bert_kit.data import PretrainingBatches, PretrainingSettings, write_pretraining_data
 from keras_bert_kit.recipes import new_pretrainer, pretrain_bert, pretrainer_of
-from keras_bert_kit.recipes.pretraining import baselines_of
+from keras_bert_kit.recipes.pretraining import baselines_of, default_pretraining_rate
 
 WORDS = "the cat sat on a mat and saw one dog run by my old red house near our long green river".split()
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *WORDS]
@@ -139,8 +140,8 @@ def test_command_line_from_data_to_a_bert_and_further(folder, tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--max-predictions-per-seq", 10, "max_predictions_per_seq=10, and 3 in"),
-        ("--max-seq-length", 64, "sequence_length=64, and 16 in"),
+        ("--max-predictions-per-seq", 10, "--max-predictions-per-seq=10, and 3 in"),
+        ("--max-seq-length", 64, "--max-seq-length=64, and 16 in"),
     ],
 )
 def test_sizes_are_those_of_the_data(folder, tmp_path, option, value, message):
@@ -161,6 +162,96 @@ def test_another_vocabulary_than_the_checkpoints_is_refused(folder, tmp_path):
     )
     assert isinstance(ran.exception, kbk.DataError)
     assert f"they differ first at id {len(words) - 1}" in str(ran.exception)
+
+
+def make_data(text, vocab, out, *more):
+    words = (text, "--vocab", vocab, "--out", out, "--max-length", 16, "--processes", 1, *more)
+    return CliRunner().invoke(cli, ["make-pretraining-data", *map(str, words)])
+
+
+def test_data_for_a_source_has_all_settings_of_its_tokenizer(tmp_path):
+    """A German model keeps its accents: on text without them it would be trained on words that it never meets."""
+    text = write_corpus(tmp_path / "text.txt")
+    text.write_text(text.read_text(encoding="utf-8").replace("mat", "mät"), encoding="utf-8")
+    tokenizer = kbk.BertTokenizer(
+        [word.replace("mat", "mät") for word in VOCABULARY], strip_accents=False, special_tokens_in_text=False
+    )
+    kbk.save_pretrained(new_model(), tmp_path / "bert", tokenizer=tokenizer)
+    assert make_data(text, tmp_path / "bert/vocab.txt", tmp_path / "stripped").exit_code == 0
+    assert make_data(text, tmp_path / "bert", tmp_path / "fitting").exit_code == 0
+    assert make_data(text, tmp_path / "fitting", tmp_path / "like other data").exit_code == 0
+    for name, unknown in (("stripped", True), ("fitting", False), ("like other data", False)):
+        statistics = json.loads((tmp_path / name / "statistics.json").read_text())
+        assert (statistics["unknown_tokens"] > 0) == unknown
+
+    options = ("--steps", 1, "--source", tmp_path / "bert", "--out", tmp_path / "further", "--strategy", "cpu")
+    ran = invoke("--data", tmp_path / "stripped", *options)
+    assert isinstance(ran.exception, kbk.DataError) and not (tmp_path / "further").exists()
+    assert "strip_accents=True and False, special_tokens_in_text=True and False" in str(ran.exception)
+    assert f"--vocab {tmp_path / 'bert'}" in str(ran.exception)
+    ran = invoke("--data", tmp_path / "fitting", *options)
+    assert ran.exit_code == 0, ran.output
+    further = kbk.load_pretrained(tmp_path / "further").tokenizer
+    assert further.get_config() | {"name": ""} == tokenizer.get_config() | {"name": ""}
+    ran = make_data(text, tmp_path / "bert", tmp_path / "out", "--cased")
+    assert ran.exit_code == 2 and "--cased is for a vocab.txt" in ran.output
+
+
+def test_a_finished_run_does_not_stand_for_one_from_another_source(folder, straight, tmp_path):
+    kbk.save_pretrained(straight[1], tmp_path / "bert", tokenizer=kbk.BertTokenizer(VOCABULARY))
+    source = kbk.load_pretrained(tmp_path / "bert")
+    with pytest.raises(
+        kbk.CheckpointError,
+        match="fingerprint of source was None and is '[0-9a-f]{16}'; learning_rate was 0.001 and is 0.0002, in",
+    ):
+        run(folder, straight[0], source=source)
+
+
+def test_the_rate_of_further_training_is_a_fifth():
+    rates = [default_pretraining_rate(kbk.BertConfig.from_name(size, vocab_size=9), True) for size in ("tiny", "base")]
+    assert rates == [pytest.approx(2e-4), pytest.approx(2e-5)]
+
+
+def test_a_share_of_warm_up_is_told_in_steps(folder):
+    with pytest.raises(KeyboardInterrupt):  # nothing is trained
+        run(folder, num_warmup_steps=0.5, report=stop_at_the_plan)
+
+
+def stop_at_the_plan(plan):
+    assert "6 steps of adamw, 3 of them warm-up" in str(plan)
+    raise KeyboardInterrupt
+
+
+def test_of_several_workers_the_chief_saves(folder, straight, tmp_path, monkeypatch):
+    for place in ("recipes.pretraining", "recipes.same_run", "cli.pretrain", "cli.command"):
+        monkeypatch.setattr(f"keras_bert_kit.{place}.is_chief", lambda strategy: False)
+    ran = invoke(
+        *("--data", folder / "short", "--steps", 1, "--batch-size", 4, "--size", "L-1_H-16_A-2", "--strategy", "cpu"),
+        *("--out", tmp_path / "bert", "--checkpoint-dir", tmp_path / "run"),
+    )
+    assert ran.exit_code == 0, ran.output
+    assert f"trained; the chief worker saves to {tmp_path / 'bert'}" in ran.output and not (tmp_path / "bert").exists()
+    assert not [path for path in (tmp_path / "run").iterdir() if path.name in ("training.png", "settings.json")]
+
+
+def test_all_data_of_a_run_has_one_tokenizer_and_one_form(folder, tmp_path):
+    settings = PretrainingSettings(sequence_length=16)
+    for name, vocabulary, packed in (
+        ("other", VOCABULARY[:5] + VOCABULARY[:4:-1], False),
+        ("packed", VOCABULARY, True),
+    ):
+        made = dict(settings=dataclasses.replace(settings, packed=packed), processes=1, report=lambda _: None)
+        write_pretraining_data(folder / "short.txt", kbk.BertTokenizer(vocabulary), tmp_path / name, **made)
+    short, other, packed = (
+        PretrainingBatches(path, 4) for path in (folder / "short", tmp_path / "other", tmp_path / "packed")
+    )
+    for data, evaluation in (([short, other], None), ([short], other)):
+        with pytest.raises(kbk.DataError, match="with the vocabulary of .*short. Received: .*differ first at id 5"):
+            pretrain_bert(new_model(), data, [1] * len(data), evaluation)
+    with pytest.raises(
+        kbk.DataError, match="phases must be packed, or none. Received: packed=False in .*short, packed=True"
+    ):
+        pretrain_bert(new_model(), [short, packed], [1, 1])
 
 
 @pytest.mark.parametrize(

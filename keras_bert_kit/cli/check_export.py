@@ -7,7 +7,7 @@ import sys
 import click
 
 from keras_bert_kit.cli.classification import require_classifier
-from keras_bert_kit.cli.command import command
+from keras_bert_kit.cli.command import SOURCE, command
 from keras_bert_kit.pretrained import load_pretrained
 from keras_bert_kit.recipes import packer_for
 from keras_bert_kit.serving.export import KIT_FILE
@@ -16,8 +16,8 @@ from keras_bert_kit.serving.predictor import Predictor
 
 
 @command
-@click.argument("saved_model")
-@click.option("--model", help="Folder of the trained model; answers are compared with it.")
+@click.argument("saved_model", type=SOURCE)
+@click.option("--model", type=SOURCE, help="Folder of the trained model; answers are compared with it.")
 @click.option("--python", default=sys.executable, help="Python with another TensorFlow to load the model with, too.")
 def check_export(saved_model, model, python):
     """Show what an exported model holds and how fast it is, and check that it answers everywhere alike.

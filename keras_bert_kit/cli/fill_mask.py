@@ -4,14 +4,14 @@ import sys
 
 import click
 
-from keras_bert_kit.cli.command import command
+from keras_bert_kit.cli.command import SOURCE, command
 from keras_bert_kit.fill_mask import fill_in
 from keras_bert_kit.fill_mask import fill_mask as guesses_for
 from keras_bert_kit.pretrained import load_pretrained
 
 
 @command
-@click.argument("source")
+@click.argument("source", type=SOURCE)
 @click.argument("texts", nargs=-1)
 @click.option("--top-k", default=5, show_default=True, type=click.IntRange(1), help="Tokens for each mask.")
 def fill_mask(source, texts, top_k):

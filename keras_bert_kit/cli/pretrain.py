@@ -1,11 +1,9 @@
 """The command `pretrain`: from the data that `make-pretraining-data` writes to a BERT."""
 
-from pathlib import Path
-
 import click
 import keras
 
-from keras_bert_kit.cli.command import DTYPES, command, say
+from keras_bert_kit.cli.command import DTYPES, PATH, SOURCE, command, saved_to, say
 from keras_bert_kit.config import SIZES, BertConfig
 from keras_bert_kit.data import PretrainingBatches
 from keras_bert_kit.errors import DataError
@@ -13,22 +11,26 @@ from keras_bert_kit.files import require_free
 from keras_bert_kit.pretrained import load_pretrained, save_pretrained
 from keras_bert_kit.recipes import new_pretrainer, pretrain_bert, pretrainer_of
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
-from keras_bert_kit.training.strategy import describe, make_strategy
+from keras_bert_kit.training.strategy import describe, is_chief, make_strategy
 
 
 @command
-@click.option("--data", required=True, multiple=True, help="Folder that make-pretraining-data wrote; one a phase.")
+@click.option(
+    "--data", type=SOURCE, required=True, multiple=True, help="Folder that make-pretraining-data wrote; one a phase."
+)
 @click.option("--steps", required=True, multiple=True, type=click.IntRange(1), help="Steps; one number a phase.")
 @click.option(
     "--batch-size", default=(32,), show_default=True, multiple=True, type=click.IntRange(1), help="Rows a step."
 )
-@click.option("--eval", "eval_path", help="Folder of held-out data, made in the same way.")
-@click.option("--source", help="Train these weights further. Default: start from random ones.")
-@click.option("--config", type=click.Path(path_type=Path), help="A config.json with the sizes of a new model.")
+@click.option("--eval", "eval_path", type=SOURCE, help="Folder of held-out data, made in the same way.")
+@click.option("--source", type=SOURCE, help="Train these weights further. Default: start from random ones.")
+@click.option("--config", type=PATH, help="A config.json with the sizes of a new model.")
 @click.option("--size", help=f"Or a name: {', '.join(SIZES)}, or L-4_H-256_A-4.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the model; must be new.")
+@click.option("--out", required=True, type=PATH, help="Folder for the model; must be new.")
 @click.option("--optimizer", default="adamw", show_default=True, type=click.Choice(["adamw", "lamb"]))
-@click.option("--learning-rate", type=float, help="The highest rate. Default: by size, 1e-4 to 1e-3.")
+@click.option(
+    "--learning-rate", type=float, help="The highest rate. Default: by size, 1e-4 to 1e-3; with --source a fifth."
+)
 @click.option("--warmup-steps", type=click.IntRange(0), help="Default: a tenth of all steps, 10,000 at most.")
 @click.option("--max-seq-length", "--max-length", type=int, help="Refuse data of another length.")
 @click.option("--max-predictions-per-seq", type=int, help="Refuse data with another number of masked tokens.")
@@ -38,7 +40,7 @@ from keras_bert_kit.training.strategy import describe, make_strategy
 @click.option("--accumulation-steps", default=1, show_default=True, type=click.IntRange(1), help="To save memory.")
 @click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES), help="What is computed in.")
 @click.option("--validate-every", type=click.IntRange(1), help="Steps. Default: a tenth of all.")
-@click.option("--checkpoint-dir", type=click.Path(path_type=Path), help="A run that was stopped goes on from there.")
+@click.option("--checkpoint-dir", type=PATH, help="A run that was stopped goes on from there.")
 @click.option("--save-every", type=click.IntRange(1), help="Steps between checkpoints. Default: a tenth of all.")
 def pretrain(
     data,
@@ -82,18 +84,15 @@ def pretrain(
     evaluation = PretrainingBatches(eval_path, max(sizes), seed) if eval_path else None
     sets = [*phases, evaluation] if evaluation else phases
     for batches in sets:
-        _require(batches, "sequence_length", max_seq_length)
-        _require(batches, "max_predictions_per_seq", max_predictions_per_seq)
+        _require(batches, "--max-seq-length", "sequence_length", max_seq_length)
+        _require(batches, "--max-predictions-per-seq", "max_predictions_per_seq", max_predictions_per_seq)
     tokenizer = phases[0].tokenizer
-    for batches in sets[1:]:
-        _require_same_vocabulary(batches, tokenizer, data[0])
 
+    bert = None
     keras.utils.set_random_seed(seed)  # of new weights
     with strategy.scope():
         if source is not None:
             bert = load_pretrained(source, dtype=dtype)
-            if bert.tokenizer is not None:
-                _require_same_vocabulary(phases[0], bert.tokenizer, source)
             model, new = pretrainer_of(bert)
             if new:
                 say(f"{source} holds no masked-LM head: new, random heads {', '.join(new)}")
@@ -102,33 +101,21 @@ def pretrain(
             model = new_pretrainer(
                 BertConfig.from_json_file(config) if config else BertConfig.from_name(size, **vocabulary), dtype
             )
-    options |= dict(optimizer_type=optimizer, num_warmup_steps=warmup_steps, seed=seed, strategy=strategy)
+    options |= dict(optimizer_type=optimizer, num_warmup_steps=warmup_steps, seed=seed, strategy=strategy, source=bert)
     history = pretrain_bert(model, phases, list(steps), evaluation, report=say, **options)
-    save_pretrained(model, out, tokenizer=tokenizer)
+    if is_chief(strategy):
+        save_pretrained(model, out, tokenizer=tokenizer)
     result = {"model": str(out), "steps": history.step}
     if history.validations:
         result |= history.validations[-1][1]
-    return result, f"saved to {out}"
+    return result, saved_to(out, strategy)
 
 
-def _require(batches, name, wanted):
+def _require(batches, option, name, wanted):
     """Refuses data of other sizes than an option asks for; sizes are those of the data in any case."""
     found = getattr(batches.settings, name)
     if wanted is not None and wanted != found:
         raise DataError(
-            f"The data must have the sizes that are asked for. Received: {name}={wanted}, and {found} in "
+            f"The data must have the sizes that are asked for. Received: {option}={wanted}, and {found} in "
             f"{batches.folder}. Leave the option out, or make the data anew with it."
         )
-
-
-def _require_same_vocabulary(batches, tokenizer, where):
-    ours, theirs = batches.tokenizer, tokenizer
-    if (ours.vocabulary, ours.lowercase) == (theirs.vocabulary, theirs.lowercase):
-        return
-    pairs = zip(ours.vocabulary, theirs.vocabulary, strict=False)
-    first = next((number for number, (one, other) in enumerate(pairs) if one != other), None)
-    difference = "one is a part of the other, or cased" if first is None else f"they differ first at id {first}"
-    raise DataError(
-        f"The data must have been made with the vocabulary of {where}. Received: {ours.vocab_size} tokens in "
-        f"{batches.folder}, {theirs.vocab_size} there; {difference}. Make the data with that vocab.txt."
-    )

@@ -4,17 +4,25 @@ from pathlib import Path
 
 import click
 
-from keras_bert_kit.cli.command import command, say
+from keras_bert_kit.cli.command import PATH, SOURCE, command, say
 from keras_bert_kit.data import PretrainingSettings, write_pretraining_data
 from keras_bert_kit.data.documents import TEXT_FORMATS
+from keras_bert_kit.data.manifest import MANIFEST, read_manifest
 from keras_bert_kit.data.pretraining_settings import MASKINGS
+from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.pretrained import load_pretrained
 from keras_bert_kit.text import BertTokenizer
 
 
 @command
-@click.argument("files", nargs=-1, required=True)
-@click.option("--vocab", required=True, help="The vocab.txt of the model.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder; new, or of a run cut short.")
+@click.argument("files", nargs=-1, required=True, type=SOURCE)
+@click.option(
+    "--vocab",
+    type=SOURCE,
+    required=True,
+    help="A vocab.txt, or what pretrain takes as --source or --data: as it is there.",
+)
+@click.option("--out", required=True, type=PATH, help="Folder; new, or of a run cut short.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of pairs and static masks.")
 @click.option(
     "--max-seq-length",
@@ -52,12 +60,29 @@ def make_pretraining_data(files, vocab, out, processes, cased, **options):
     FILES have one sentence a line and an empty line between documents, as Google's script wants them;
     with --text-format plain, running text: an empty line between paragraphs, two between documents.
     A run that was cut short goes on when the same command is run again.
+    Data to train a model further needs all settings of its tokenizer: give its folder as --vocab.
     Example:
       keras-bert-kit make-pretraining-data book.txt --vocab vocab.txt --out data --seed 1
+      keras-bert-kit make-pretraining-data book.txt --vocab bert-base-german --out data
     """
-    tokenizer = BertTokenizer.from_vocab_file(vocab, lowercase=not cased)
+    tokenizer = tokenizer_of(vocab, cased)
     settings = PretrainingSettings(**options)
     made = write_pretraining_data(files, tokenizer, out, settings, processes, report=say)
     result = {"out": str(out), "shards": made.num_shards, "shards_kept": made.num_kept_shards}
     result |= {"sequences": made.num_sequences, "rows": made.num_rows}
     return result | {"settings": settings.to_dict(), "statistics": made.statistics.to_dict()}, str(made)
+
+
+def tokenizer_of(vocab, cased):
+    """The tokenizer of a vocab.txt; or of a model or of other data, with all its settings."""
+    folder = Path(vocab)
+    if not folder.is_dir() and "://" not in vocab:
+        return BertTokenizer.from_vocab_file(vocab, lowercase=not cased)
+    if cased:
+        raise click.UsageError("--cased is for a vocab.txt: a model and other data say themselves what they are.")
+    if (folder / MANIFEST).is_file():
+        return read_manifest(folder)[2]
+    bert = load_pretrained(vocab)
+    if bert.tokenizer is None:
+        raise CheckpointError(f"The model must hold a vocabulary. Received: {vocab}, which has none. Give a vocab.txt.")
+    return bert.tokenizer

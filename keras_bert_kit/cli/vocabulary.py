@@ -1,18 +1,16 @@
 """Commands on vocabularies: `train-vocab`."""
 
-from pathlib import Path
-
 import click
 
-from keras_bert_kit.cli.command import command
+from keras_bert_kit.cli.command import FILE, SOURCE, command
 from keras_bert_kit.files import require_writable
 from keras_bert_kit.text import learn_vocabulary, write_vocabulary
 
 
 @command
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True, type=SOURCE)
 @click.option("--vocab-size", default=30522, show_default=True, type=click.IntRange(6), help="Tokens at most.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The vocab.txt to write.")
+@click.option("--out", required=True, type=FILE, help="The vocab.txt to write.")
 @click.option("--cased", is_flag=True, help="Keep capital letters and accents.")
 @click.option("--seed", default=0, show_default=True, type=int, help="Of the lines drawn with --max-lines.")
 @click.option("--max-lines", type=click.IntRange(1), help="Learn from so many lines, drawn at random. Default: all.")

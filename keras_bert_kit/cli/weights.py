@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
-from keras_bert_kit.cli.command import command, max_length_option
-from keras_bert_kit.data import read_examples
+from keras_bert_kit.cli.classification import column_options, read
+from keras_bert_kit.cli.command import PATH, SOURCE, command
+from keras_bert_kit.cli.max_length import max_length_for, trained_max_length_option
 from keras_bert_kit.data.rows import FORMAT_OF_ENDING
 from keras_bert_kit.data.tfds import PREFIX
 from keras_bert_kit.pretrained import inspect_pretrained, load_pretrained
@@ -17,12 +18,16 @@ from keras_bert_kit.text import text_statistics
 
 
 @command
-@click.argument("source")
+@click.argument("source", type=SOURCE)
 @click.option(
-    "--text", "text_path", help="Texts to count tokens in: what finetune takes, or any other file with one text a line."
+    "--text",
+    "text_path",
+    type=SOURCE,
+    help="Texts to count tokens in: what finetune takes, or any other file with one text a line.",
 )
-@max_length_option
-def inspect(source, text_path, max_length):
+@trained_max_length_option
+@column_options
+def inspect(source, text_path, max_length, label_column, text_columns):
     """Show what a folder of weights holds: format, sizes, heads, which GELU, what was left out and why.
 
     \b
@@ -36,21 +41,24 @@ def inspect(source, text_path, max_length):
         report = inspect_pretrained(source)
         return json.loads(report.to_json()), str(report)
     bert = load_pretrained(source)
-    pack = packer_for(bert, min(max_length, bert.config.max_position_embeddings))
-    statistics = text_statistics(read_texts(text_path), pack.tokenizer, pack.max_sequence_length)
+    length = max_length_for(Path(source), max_length)
+    pack = packer_for(bert, min(length, bert.config.max_position_embeddings))
+    texts = read_texts(text_path, label_column, text_columns)
+    statistics = text_statistics(texts, pack.tokenizer, pack.max_sequence_length)
     return json.loads(bert.report.to_json()) | {"text": statistics.as_dict()}, f"{bert.report}\n\n{statistics}"
 
 
-def read_texts(path):
+def read_texts(path, label_column, text_columns):
     """Reads texts for statistics: the text column of a table, or the lines of another file."""
-    if path.startswith(PREFIX) or Path(path).suffix.lower() in FORMAT_OF_ENDING:
-        return read_examples(path).texts
+    is_table = path.startswith(PREFIX) or Path(path).suffix.lower() in FORMAT_OF_ENDING
+    if is_table or label_column or text_columns:
+        return read(path, label_column, text_columns).texts
     return Path(path).read_text(encoding="utf-8").splitlines()
 
 
 @command
-@click.argument("source")
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("source", type=SOURCE)
+@click.argument("out", type=PATH)
 @click.option("--to", "format", required=True, type=click.Choice(list(FORMATS)), help="Format to write.")
 @click.option("--head", "heads", multiple=True, help="A head to keep; may be given again. Default: all of them.")
 def convert(source, out, format, heads):

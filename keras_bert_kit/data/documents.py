@@ -180,7 +180,7 @@ def _place(number: int, start: int) -> str:
 
 def _open(path: str):
     try:
-        return open(path, "rb")
+        file = open(path, "rb")
     except FileNotFoundError as error:
         folder = Path(path).parent
         siblings = [sibling.name for sibling in folder.iterdir()] if folder.is_dir() else []
@@ -189,6 +189,10 @@ def _open(path: str):
         raise DataError(f"{path}: there is no such file. {meant}") from error
     except OSError as error:
         raise DataError(f"{path}: the file cannot be read: {error.strerror}.") from error
+    if not file.seekable():
+        file.close()
+        raise DataError(f"{path}: the text must be a file, which is read twice. Received: a pipe. Write it to a file.")
+    return file
 
 
 def _require_two_documents(num_documents: int, paths: list[str], text_format: str):

@@ -32,7 +32,8 @@ def class_names_of(examples: Examples) -> tuple[str, ...]:
         The class names: the original strings, or the AG News names.
 
     Raises:
-        DataError: there are fewer than two classes.
+        DataError: there are fewer than two classes; or labels are fractional numbers, which are measured and not
+            counted. Where they are classes all the same, name them: `finetune_classifier(…, class_names=…)`.
     """
     labels = set(examples.labels)
     if len(labels) < 2:
@@ -43,8 +44,21 @@ def class_names_of(examples: Examples) -> tuple[str, ...]:
     if examples.official_ag_news:
         return AG_NEWS_CLASSES
     if all(re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", label) for label in labels):
+        _require_whole(labels, examples)
         return tuple(sorted(labels, key=lambda label: (Decimal(label), label)))
     return tuple(sorted(labels))
+
+
+def _require_whole(labels, examples: Examples):
+    """Refuses scores: `0.0` and `1.0` may be classes that a program has written so, 3.8 of 5 is none."""
+    fractions = sorted((label for label in labels if label.partition(".")[2].strip("0")), key=Decimal)
+    if fractions:
+        raise DataError(
+            f"{examples.source}: labels must be classes. Received: fractional numbers in column "
+            f"{examples.label_column!r}, {_listed([repr(label) for label in fractions])}. To predict numbers "
+            "(regression) is none of the kit's recipes. Make classes of them, such as 'low' and 'high', or choose "
+            "another column; classes that only look like numbers need a letter, such as 'v2.1'."
+        )
 
 
 def label_ids(examples: Examples, class_names: Sequence[str]) -> np.ndarray:

@@ -12,13 +12,13 @@ import os
 from pathlib import Path
 
 from keras_bert_kit.data.pretraining_settings import PretrainingSettings
+from keras_bert_kit.data.tokenizer_settings import settings_of
 from keras_bert_kit.errors import DataError
 from keras_bert_kit.files import file_written_beside, require_writable, sha256_of
 from keras_bert_kit.text import BertTokenizer
 
 FORMAT_VERSION = 1  # to be raised when the same settings and sources would give other shards
 PLAN, MANIFEST, VOCABULARY = "plan.json", "manifest.json", "vocab.txt"
-_TOKENIZER = ("lowercase", "strip_accents", "reference", "max_characters_per_word", "special_tokens_in_text")
 
 
 def plan_of(paths, tokenizer, settings):
@@ -35,7 +35,7 @@ def plan_of(paths, tokenizer, settings):
     plan = {
         "format_version": FORMAT_VERSION,
         "settings": settings.to_dict(),
-        "tokenizer": {name: getattr(tokenizer, name) for name in _TOKENIZER},
+        "tokenizer": settings_of(tokenizer),
         "vocabulary_sha256": hashlib.sha256(vocabulary_bytes(tokenizer)).hexdigest(),
         "sources": [
             {"name": Path(path).name, "bytes": os.path.getsize(path), "sha256": sha256_of(path)} for path in paths

@@ -55,7 +55,7 @@ class PretrainingBatches:
     def __init__(self, folder, batch_size: int, seed: int = 0, static_shapes: bool = False):
         if batch_size < 1:
             raise ValueError(f"batch_size must be 1 or more. Received: {batch_size=}.")
-        self.folder = Path(folder)
+        self.folder = Path(folder).expanduser()
         manifest, self.settings, self.tokenizer = read_manifest(self.folder)
         check_shards(self.folder, manifest)
         self.batch_size = batch_size
@@ -64,8 +64,9 @@ class PretrainingBatches:
         self.num_examples = manifest["rows"]
         self.num_sequences = manifest["sequences"]
         self.fingerprint = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-        self._paths = [str(self.folder / shard["name"]) for shard in manifest["shards"]]
-        self._rows = tf.constant([shard["rows"] for shard in manifest["shards"]], tf.int64)
+        shards = [shard for shard in manifest["shards"] if shard["rows"]]  # a block of odd characters gives no row
+        self._paths = [str(self.folder / shard["name"]) for shard in shards]
+        self._rows = tf.constant([shard["rows"] for shard in shards], tf.int64)
         self._max_sequences = manifest["max_sequences_per_row"]
         self._tables = vocabulary_tables(self.tokenizer)
 

@@ -53,7 +53,7 @@ def make_shard(folder, number, count, block, tokenizer, settings):
                 "sha256": sha256_of(beside),
                 "sequences": statistics.sequences,
                 "rows": statistics.rows,
-                "max_sequences_per_row": _max_sequences(records) if settings.packed else 1,
+                "max_sequences_per_row": _max_sequences(records) if settings.packed and records else 1,
                 "statistics": statistics.to_dict(),
             }
         write_json(_statistics_path(path), shard)

@@ -55,7 +55,7 @@ def read_examples(
     """
     if str(path).startswith(PREFIX):
         return read_tfds(*split_address(str(path)), label_column, text_columns)
-    path = Path(path)
+    path = Path(path).expanduser()
     text_columns = [text_columns] if isinstance(text_columns, str) else text_columns
     format = format_of(path)
     if format in ("csv", "tsv"):

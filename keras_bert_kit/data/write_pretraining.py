@@ -159,9 +159,10 @@ class Work:
 
 def begin(paths, tokenizer, out, settings) -> Work:
     """Checks text and output folder, and finds out what is to be done; arguments as in `write_pretraining_data`."""
-    out = Path(out)
+    out = Path(out).expanduser()
     require_writable(out)
     paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    paths = [os.path.expanduser(path) for path in paths]
     vocabulary_tables(tokenizer)  # refuses a vocabulary without [MASK]
     blocks = plan_blocks(paths, settings.text_format, settings.block_bytes)
     plan = plan_of(paths, tokenizer, settings)

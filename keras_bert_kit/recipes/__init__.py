@@ -6,13 +6,13 @@ Each is a screen of code that can be copied into a notebook and changed there.
 
 from keras_bert_kit.recipes.classification import (
     Evaluation,
-    Plan,
     default_learning_rate,
     evaluate_classifier,
     evaluation_dataset,
     finetune_classifier,
     packer_for,
 )
+from keras_bert_kit.recipes.plan import Plan
 from keras_bert_kit.recipes.pretraining import (
     PretrainingPlan,
     default_pretraining_rate,

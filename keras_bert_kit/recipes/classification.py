@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.data import (
+    Examples,
     class_names_of,
     classification_batches,
     classification_dataset,
@@ -18,45 +19,16 @@ from keras_bert_kit.data import (
 from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.plots import has_matplotlib, plot_training
-from keras_bert_kit.text import BertPacker, text_statistics
+from keras_bert_kit.pretrained import Pretrained
+from keras_bert_kit.recipes.arguments import require_a, require_counts, require_rate, require_share
+from keras_bert_kit.recipes.plan import Plan, warnings_of
+from keras_bert_kit.recipes.same_run import fingerprint_of_examples, fingerprint_of_source, require_same_run
+from keras_bert_kit.text import BertPacker
 from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer, describe_variables
-from keras_bert_kit.training.settings import require_same_settings
+from keras_bert_kit.training.strategy import is_chief
 
-_SAMPLE = 2000  # texts in which [UNK] is counted
-_HIGHEST_RATE, _MOST_UNKNOWN, _MOST_TRUNCATED = 5, 0.05, 0.2  # what is warned of: times the usual rate, and shares
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """What a fine-tuning run is going to do, for people to look at before it starts.
-
-    Attributes:
-        num_examples: int, training examples.
-        class_names: tuple of str.
-        class_counts: tuple of int, training examples of each class.
-        num_truncated: int, training examples with more tokens than `max_length`.
-        num_steps: int, updates of the weights.
-        num_warmup_steps: int, of them, with a rising rate.
-        learning_rate: float, the highest rate.
-        warnings: tuple of str, what looks like a mistake.
-    """
-
-    num_examples: int
-    class_names: tuple
-    class_counts: tuple
-    num_truncated: int
-    num_steps: int
-    num_warmup_steps: int
-    learning_rate: float
-    warnings: tuple = ()
-
-    def __str__(self):
-        counts = ", ".join(f"{n} {name}" for name, n in zip(self.class_names, self.class_counts, strict=True))
-        plan = (
-            f"{self.num_examples} examples ({counts}), {self.num_truncated} truncated; "
-            f"{self.num_steps} steps, {self.num_warmup_steps} of them warm-up, rate {self.learning_rate:g}"
-        )
-        return "\n".join([plan, *(f"Warning: {warning}" for warning in self.warnings)])
+_HOW_TO_HAVE_EXAMPLES = "Read a file with read_examples, or make Examples(texts, labels)."
+_TOKENS_OF_EMPTY = 2  # [CLS] and [SEP]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,9 +136,17 @@ def finetune_classifier(
         Pair of `BertClassifier` and the list of `Evaluation`, one per epoch (empty without `evaluation`).
 
     Raises:
+        ValueError: An argument is of another class, or a number out of range.
         DataError: Labels do not fit the classes, or there is only one class.
-        CheckpointError: The run in `checkpoint_dir` began with other settings.
+        CheckpointError: The run in `checkpoint_dir` began with other settings or texts, or from another source.
     """
+    require_a(Pretrained, "bert", bert, "It is what load_pretrained returns, not its encoder or its folder.")
+    require_a(Examples, "train", train, _HOW_TO_HAVE_EXAMPLES)
+    if evaluation is not None:
+        require_a(Examples, "evaluation", evaluation, _HOW_TO_HAVE_EXAMPLES)
+    require_counts(epochs=epochs, batch_size=batch_size, max_length=max_length, accumulation_steps=accumulation_steps)
+    require_rate(learning_rate)
+    require_share("warmup_share", warmup_share)
     keras.utils.set_random_seed(seed)  # of the new head; the order of examples and dropout have their own
     class_names = tuple(class_names or class_names_of(train))
     pack = packer_for(bert, max_length)
@@ -179,17 +159,28 @@ def finetune_classifier(
     counts = np.bincount(label_ids(train, class_names), minlength=len(class_names))
     truncated = int(np.sum(tokens > max_length))
     rate = default_learning_rate(bert.config) if learning_rate is None else learning_rate
-    warnings = _warnings_of(bert, train, truncated, rate)
-    report(
-        Plan(len(train), class_names, tuple(counts.tolist()), truncated, num_steps, num_warmup_steps, rate, warnings)
+    plan = Plan(
+        num_examples=len(train),
+        class_names=class_names,
+        class_counts=tuple(counts.tolist()),
+        num_truncated=truncated,
+        num_steps=num_steps,
+        num_warmup_steps=num_warmup_steps,
+        learning_rate=rate,
+        warnings=warnings_of(bert, train, truncated, counts, rate, default_learning_rate(bert.config)),
+        num_empty=int(np.sum(tokens == _TOKENS_OF_EMPTY)),
+        text_columns=train.text_columns,
     )
-
-    if checkpoint_dir:
-        settings = dict(epochs=epochs, batch_size=batch_size, learning_rate=rate, warmup_share=warmup_share)
-        settings |= dict(max_length=max_length, seed=seed, num_examples=len(train), class_names=class_names)
-        require_same_settings(checkpoint_dir, settings)
+    report(plan)
 
     strategy = strategy or tf.distribute.get_strategy()
+    if checkpoint_dir:
+        checkpoint_dir = Path(checkpoint_dir).expanduser()
+        settings = dict(epochs=epochs, batch_size=batch_size, learning_rate=rate, warmup_share=warmup_share)
+        settings |= dict(max_length=max_length, seed=seed, num_examples=len(train), class_names=class_names)
+        fingerprints = dict(examples=fingerprint_of_examples(train), source=fingerprint_of_source(bert))
+        require_same_run(checkpoint_dir, strategy, settings, fingerprints)
+
     with strategy.scope():
         model = BertClassifier(bert.encoder, len(class_names), class_names)
         optimizer = create_optimizer(rate, num_steps, num_warmup_steps)
@@ -211,31 +202,9 @@ def finetune_classifier(
         save_every=batches.steps_per_epoch,
         on_validation=lambda step, results: report(_evaluation_of(results, evaluation, class_names)),
     )
-    if checkpoint_dir and has_matplotlib():
-        plot_training(history.records, Path(checkpoint_dir) / "training.png")
+    if checkpoint_dir and has_matplotlib() and is_chief(strategy):
+        plot_training(history.records, checkpoint_dir / "training.png")
     return model, [_evaluation_of(results, evaluation, class_names) for _, results in history.validations]
-
-
-def _warnings_of(bert, train, num_truncated, rate):
-    """What of a run looks like a mistake: tuple of str."""
-    usual = default_learning_rate(bert.config)
-    unknown = text_statistics(train.texts[:_SAMPLE], bert.tokenizer).unknown_share
-    truncated = num_truncated / len(train)
-    found = [
-        (
-            bert.encoder.trainable and rate > _HIGHEST_RATE * usual,
-            f"a rate of {rate:g} is high for an encoder of this size that is trained too; {usual:g} is usual",
-        ),
-        (
-            unknown > _MOST_UNKNOWN,
-            f"{unknown:.0%} of the tokens are [UNK]: is it the vocabulary of this language and case?",
-        ),
-        (
-            truncated > _MOST_TRUNCATED,
-            f"{truncated:.0%} of the texts are truncated: raise max_length, or put what matters first",
-        ),
-    ]
-    return tuple(text for holds, text in found if holds)
 
 
 def evaluate_classifier(model, pack, examples, batch_size=64):
@@ -249,7 +218,15 @@ def evaluate_classifier(model, pack, examples, batch_size=64):
 
     Returns:
         `Evaluation`.
+
+    Raises:
+        ValueError: An argument is of another class.
+        DataError: Labels are not among the model's classes.
     """
+    require_a(BertClassifier, "model", model, "It is what finetune_classifier returns, or bert.classifier.")
+    require_a(BertPacker, "pack", pack, "Make it with packer_for(bert, max_length).")
+    require_a(Examples, "examples", examples, _HOW_TO_HAVE_EXAMPLES)
+    require_counts(batch_size=batch_size)
     dataset = evaluation_dataset(examples, pack, model.class_names, batch_size)
     results = Evaluator(model, CrossEntropy(model.class_names))(dataset)
     return _evaluation_of(results, examples, model.class_names)

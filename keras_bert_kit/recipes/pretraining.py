@@ -2,18 +2,24 @@
 
 import collections
 import dataclasses
+import numbers
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_kit.data import PretrainingBatches
 from keras_bert_kit.data.phases import Phases
+from keras_bert_kit.data.tokenizer_settings import require_same_tokenizer
 from keras_bert_kit.errors import DataError
 from keras_bert_kit.models import BertEncoder, BertPretrainer
 from keras_bert_kit.plots import has_matplotlib, plot_training
+from keras_bert_kit.pretrained import Pretrained
+from keras_bert_kit.recipes.arguments import require_a, require_counts, require_list_of, require_rate
+from keras_bert_kit.recipes.same_run import fingerprint_of_source, require_same_run
 from keras_bert_kit.training import PretrainingLoss, Trainer, create_optimizer, describe_variables
 from keras_bert_kit.training.losses import IGNORED_LABEL
-from keras_bert_kit.training.settings import require_same_settings
+from keras_bert_kit.training.strategy import is_chief
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,16 +58,19 @@ class PretrainingPlan:
         return "\n".join(lines)
 
 
-def default_pretraining_rate(config):
+def default_pretraining_rate(config, further=False):
     """A rate that is safe for pre-training an encoder of this size: the smaller it is, the higher.
 
     Source: Devlin et al. 2018, appendix A.2 (1e-4 for base and large). For 256, 1e-3 was tried with this code;
-    5e-4 lies between and was not tried.
+    5e-4 lies between and was not tried. What was pre-trained before gets a fifth, so that it is not unlearnt: 2e-5 for
+    base, as https://github.com/google-research/bert advises.
 
     Args:
         config: `BertConfig`.
+        further: bool, whether the weights were pre-trained before.
     """
-    return 1e-4 if config.hidden_size >= 768 else 5e-4 if config.hidden_size >= 512 else 1e-3
+    new = 1e-4 if config.hidden_size >= 768 else 5e-4 if config.hidden_size >= 512 else 1e-3
+    return new / 5 if further else new
 
 
 def new_pretrainer(config, dtype=None):
@@ -97,6 +106,7 @@ def pretrain_bert(
     steps,
     evaluation=None,
     *,
+    source=None,
     optimizer_type="adamw",
     learning_rate=None,
     num_warmup_steps=None,
@@ -115,9 +125,12 @@ def pretrain_bert(
         data: list of `PretrainingBatches`, one a phase.
         steps: list of int, steps of each phase.
         evaluation: `PretrainingBatches` to evaluate on, or None.
+        source: what `load_pretrained` returned, where `model` is the one that `pretrainer_of` made of it, to be trained
+            further. Data must have been made with its tokenizer. Default: the weights of `model` are new.
         optimizer_type: `"adamw"`, or `"lamb"` for batches of thousands.
         learning_rate: float, the highest rate. Default: see `default_pretraining_rate`.
-        num_warmup_steps: int, steps in which the rate rises. Default: a tenth of all, 10,000 at most.
+        num_warmup_steps: int, steps in which the rate rises; or float below 1, their share of all. Default: a tenth of
+            all, 10,000 at most.
         seed: int, of dropout; that of the data is theirs.
         strategy: `tf.distribute.Strategy`. Default: the current one.
         accumulation_steps: int, see `Trainer`.
@@ -132,28 +145,48 @@ def pretrain_bert(
         `History`.
 
     Raises:
-        DataError: The data does not fit the model: vocabulary size, sequence length.
-        CheckpointError: The run in `checkpoint_dir` began with other settings.
+        ValueError: An argument is of another class, or a number out of range.
+        DataError: The data does not fit the model (vocabulary size, sequence length), or not each other (tokenizer,
+            packed or not).
+        CheckpointError: The run in `checkpoint_dir` began with other settings or data, or from another source.
     """
+    require_a(BertPretrainer, "model", model, "Make it with new_pretrainer(config), or pretrainer_of(bert).")
+    require_list_of(PretrainingBatches, "data", data, "Give [PretrainingBatches(folder, batch_size)], one a phase.")
+    require_list_of(numbers.Integral, "steps", steps, "Give [1000], for example: the steps of each phase.")
+    if evaluation is not None:
+        require_a(PretrainingBatches, "evaluation", evaluation, "Give PretrainingBatches(folder, batch_size), or None.")
+    if source is not None:
+        require_a(Pretrained, "source", source, "It is what load_pretrained returns, not its folder.")
+    require_counts(accumulation_steps=accumulation_steps)
+    require_rate(learning_rate)
     for batches in (*data, *([evaluation] if evaluation else [])):
         require_fitting(batches, model)
+        require_same_tokenizer(batches.tokenizer, batches.folder, data[0].tokenizer, data[0].folder)
+    if source and source.tokenizer:
+        require_same_tokenizer(data[0].tokenizer, data[0].folder, source.tokenizer, source.report.source)
+    require_one_form(data)
     phases = Phases(data, steps)
     num_steps = phases.num_steps
     if num_warmup_steps is None:
         num_warmup_steps = min(num_steps // 10, 10_000)
-    rate = default_pretraining_rate(model.encoder.config) if learning_rate is None else learning_rate
+    elif 0 < num_warmup_steps < 1:
+        num_warmup_steps = int(num_warmup_steps * num_steps)
+    further = source is not None
+    rate = default_pretraining_rate(model.encoder.config, further) if learning_rate is None else learning_rate
     held_out = evaluation and evaluation.once()
     baselines = baselines_of(held_out) if evaluation else {}
     lines = tuple(_phase_line(batches, count) for batches, count in zip(data, steps, strict=True))
     report(PretrainingPlan(lines, num_steps, num_warmup_steps, rate, optimizer_type, baselines))
 
+    strategy = strategy or tf.distribute.get_strategy()
     if checkpoint_dir:
+        checkpoint_dir = Path(checkpoint_dir).expanduser()
         settings = dict(steps=list(steps), learning_rate=rate, num_warmup_steps=num_warmup_steps, seed=seed)
         settings |= dict(optimizer_type=optimizer_type, batch_sizes=[batches.batch_size for batches in data])
         settings |= dict(data=[batches.fingerprint for batches in data])
-        require_same_settings(checkpoint_dir, settings)
+        fingerprints = dict(source=source and fingerprint_of_source(source))
+        require_same_run(checkpoint_dir, strategy, settings, fingerprints)
 
-    strategy = strategy or tf.distribute.get_strategy()
     with strategy.scope():
         optimizer = create_optimizer(rate, num_steps, num_warmup_steps, optimizer_type=optimizer_type)
     loss = PretrainingLoss(next_sentence=model.next_sentence)
@@ -169,8 +202,8 @@ def pretrain_bert(
         save_every=save_every or max(num_steps // 10, 1),
         on_validation=lambda step, results: report(_evaluation_line(step, num_steps, results)),
     )
-    if checkpoint_dir and has_matplotlib():
-        plot_training(history.records, Path(checkpoint_dir) / "training.png", title="Pre-training")
+    if checkpoint_dir and has_matplotlib() and is_chief(strategy):
+        plot_training(history.records, checkpoint_dir / "training.png", title="Pre-training")
     return history
 
 
@@ -191,6 +224,21 @@ def require_fitting(batches, model):
             "The data must not have longer sequences than the model has positions. Received: sequence_length="
             f"{batches.settings.sequence_length} in {batches.folder}, "
             f"max_position_embeddings={config.max_position_embeddings}. Make the data with shorter sequences."
+        )
+
+
+def require_one_form(data):
+    """Checks that phases are all packed or all not: batches of both have other inputs, and cannot follow each other.
+
+    Raises:
+        DataError: Some are packed and others are not.
+    """
+    packed = [batches.settings.packed for batches in data]
+    if len(set(packed)) > 1:
+        found = ", ".join(f"packed={one} in {batches.folder}" for one, batches in zip(packed, data, strict=True))
+        raise DataError(
+            f"The data of all phases must be packed, or none. Received: {found}. Make one of them anew, with or "
+            "without --packed."
         )
 
 
