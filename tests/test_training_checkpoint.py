@@ -67,6 +67,21 @@ def test_a_resumed_run_is_bit_identical(tmp_path):
     assert steps_of(log) == steps_of(expected)
 
 
+def shuffled():
+    """Six batches an epoch, by `tf.data`, which draws another order each time that the data is begun."""
+    return tf.data.Dataset.from_tensor_slices(DATA).shuffle(43, seed=1).batch(8)
+
+
+def test_a_resumed_run_over_a_shuffled_dataset_is_bit_identical(tmp_path):
+    options = dict(validation_dataset=held_out(), validate_every=4)
+    whole, resumed = trainer_of(), None
+    whole.fit(shuffled(), 20, checkpoint_dir=tmp_path / "whole", **options)
+    for steps in (5, 12, 20):  # across the ends of epochs, 6 and 18
+        resumed = trainer_of()
+        resumed.fit(shuffled(), steps, checkpoint_dir=tmp_path / "parts", **options if steps != 5 else {})
+    assert state_of(resumed) == state_of(whole)
+
+
 def test_two_runs_with_one_seed_write_the_same_bytes(tmp_path):
     first, second = straight_run(tmp_path / "a"), straight_run(tmp_path / "b")
     assert state_of(first) == state_of(second)

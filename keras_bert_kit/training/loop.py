@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_bert_kit.data.autotune import without_autotune
 from keras_bert_kit.errors import TrainingError
+from keras_bert_kit.training.batches import first_and_all
 from keras_bert_kit.training.checkpoint import Checkpoints
 from keras_bert_kit.training.distribution import share_batches
 from keras_bert_kit.training.evaluation import Evaluator
@@ -137,8 +138,8 @@ class Trainer:
             folder = Path(checkpoint_dir) if checkpoint_dir else None
             checkpoints = Checkpoints(folder, self._state_variables(), keep_last, chief) if folder else None
             state = _State(**(checkpoints and checkpoints.restore() or {}))
-            batches = _from_position(train_dataset, state)
-            stuck = self._look_before(batches, steps)
+            first, batches = first_and_all(_from_position(train_dataset, state))
+            stuck = self._look_before(first, steps)
             log_folder = folder if chief else None  # of several workers, one writes
             records = running.enter_context(closing(Records(log_folder, state.step)))
             scalars = running.enter_context(closing(Scalars(log_folder)))
@@ -175,9 +176,9 @@ class Trainer:
         """Evaluates on every example once: see `Evaluator`."""
         return self._evaluator(dataset)
 
-    def _look_before(self, batches, steps):
+    def _look_before(self, first, steps):
         """Checks what can be checked before the first step; returns what looks for a loss that does not fall."""
-        inputs, labels = next(iter(batches.take(1)))
+        inputs, labels = first
         check_schedule(getattr(self.optimizer, "schedule", None), steps, len(tf.nest.flatten(labels)[0]))
         return StuckLoss(check_batch(self.model, inputs, labels))
 
