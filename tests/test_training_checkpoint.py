@@ -100,22 +100,36 @@ def test_a_run_goes_on_with_another_number_of_replicas(tmp_path):
         np.testing.assert_allclose(theirs.numpy(), ours.numpy(), atol=1e-5)
 
 
-def test_the_position_counts_examples_so_the_batch_size_may_change(tmp_path):
-    """Stopped after 5 batches of 8, gone on with batches of 16: the examples after the first 40 come next."""
-    trainer_of().fit(train_batches(8), 5, checkpoint_dir=tmp_path)
-    seen = []
+def plain_batches(batch_size, drop_remainder=False):
+    return tf.data.Dataset.from_tensor_slices(DATA).batch(batch_size, drop_remainder)
 
-    class Watched(ShuffledBatches):
-        def batches_from(self, position=0):
-            seen.append(position)
-            return super().batches_from(position)
 
-    arrays = tuple(map(tf.constant, DATA))
-    data = Watched(43, 16, lambda rows: tuple(tf.gather(array, rows) for array in arrays), seed=3)
-    trainer_of().fit(data, 7, checkpoint_dir=tmp_path)
-    assert seen == [40]
-    state = json.loads((tmp_path / "step-00000007" / "state.json").read_text())["state"]
-    assert state["position"] == 40 + 3 + 16  # the last three of the epoch, then a whole batch
+BATCHES = [
+    (train_batches, "batch_size=16, steps_per_epoch=3, and in the checkpoint batch_size=8, steps_per_epoch=6"),
+    (plain_batches, "batch_size=16, steps_per_epoch=3, and in the checkpoint batch_size=8, steps_per_epoch=6"),
+    (lambda size: plain_batches(size, True).repeat(), "batch_size=16, and in the checkpoint batch_size=8"),
+]
+
+
+@pytest.mark.parametrize(("data", "received"), BATCHES, ids=["shuffled", "dataset", "endless"])
+def test_another_batch_size_is_refused(tmp_path, data, received):
+    trainer_of().fit(data(8), 4, checkpoint_dir=tmp_path)
+    trainer = trainer_of()
+    with pytest.raises(CheckpointError, match=rf"would be repeated and left out. Received: {received}. Use the former"):
+        trainer.fit(data(16), 7, checkpoint_dir=tmp_path)
+    trainer.fit(data(8), 5, checkpoint_dir=tmp_path)
+    trainer.fit(data(8), 7, checkpoint_dir=tmp_path)  # the sixth batch is the short one
+
+
+def test_a_checkpoint_that_knows_no_batch_size_goes_on(tmp_path):
+    trainer_of().fit(plain_batches(8), 4, checkpoint_dir=tmp_path)
+    path = tmp_path / "step-00000004" / "state.json"
+    content = json.loads(path.read_text())
+    assert content["state"].pop("batch_size") == 8 and content["state"].pop("steps_per_epoch") == 6
+    path.write_text(json.dumps(content))
+    assert trainer_of().fit(plain_batches(8), 5, checkpoint_dir=tmp_path).step == 5
+    with pytest.raises(CheckpointError, match="steps_per_epoch=11, and in the checkpoint batch_size=8"):
+        trainer_of().fit(plain_batches(4), 7, checkpoint_dir=tmp_path)
 
 
 def test_only_the_newest_are_kept_and_the_best(tmp_path):

@@ -30,6 +30,27 @@ def first_and_all(dataset):
     return first, without_autotune(tf.data.Dataset.from_tensors(first).concatenate(rest))
 
 
+def batching_of(dataset, step, rows):
+    """Says how data is cut into batches, as far as it is certain: with another cut, a position is another place.
+
+    Args:
+        dataset: `tf.data.Dataset`, or an object with `batches_from`.
+        step: int, steps done, each with a batch.
+        rows: int, examples in the next batch.
+
+    Returns:
+        Dictionary with `batch_size` and `steps_per_epoch`: ints, or None where unknown. The batches of a data set that
+        does not know their number may all differ in size, and of one that does the last may be shorter.
+    """
+    if not isinstance(dataset, tf.data.Dataset):
+        return {name: getattr(dataset, name, None) for name in ("batch_size", "steps_per_epoch")}
+    count = int(dataset.cardinality())
+    if count < 1:
+        return {"batch_size": tf.nest.flatten(dataset.element_spec)[0].shape[0], "steps_per_epoch": None}
+    is_last = step % count == count - 1
+    return {"batch_size": None if is_last and count > 1 else rows, "steps_per_epoch": count}
+
+
 _as_it_is = tf.autograph.experimental.do_not_convert  # nothing to convert, which takes time
 
 

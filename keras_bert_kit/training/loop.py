@@ -9,8 +9,8 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bert_kit.data.autotune import without_autotune
-from keras_bert_kit.errors import TrainingError
-from keras_bert_kit.training.batches import first_and_all
+from keras_bert_kit.errors import CheckpointError, TrainingError
+from keras_bert_kit.training.batches import batching_of, first_and_all
 from keras_bert_kit.training.checkpoint import Checkpoints
 from keras_bert_kit.training.distribution import share_batches
 from keras_bert_kit.training.evaluation import Evaluator
@@ -130,7 +130,7 @@ class Trainer:
 
         Raises:
             TrainingError: The loss is not finite; the message says at which step.
-            CheckpointError: The checkpoints are of another model, or all damaged.
+            CheckpointError: The checkpoints are of another model or of other batches, or all damaged.
         """
         with ExitStack() as running:
             stop = running.enter_context(StopSignal())
@@ -139,6 +139,7 @@ class Trainer:
             checkpoints = Checkpoints(folder, self._state_variables(), keep_last, chief) if folder else None
             state = _State(**(checkpoints and checkpoints.restore() or {}))
             first, batches = first_and_all(_from_position(train_dataset, state))
+            state.require_same_batching(batching_of(train_dataset, state.step, _rows_of(first)))
             stuck = self._look_before(first, steps)
             log_folder = folder if chief else None  # of several workers, one writes
             records = running.enter_context(closing(Records(log_folder, state.step)))
@@ -179,7 +180,7 @@ class Trainer:
     def _look_before(self, first, steps):
         """Checks what can be checked before the first step; returns what looks for a loss that does not fall."""
         inputs, labels = first
-        check_schedule(getattr(self.optimizer, "schedule", None), steps, len(tf.nest.flatten(labels)[0]))
+        check_schedule(getattr(self.optimizer, "schedule", None), steps, _rows_of(first))
         return StuckLoss(check_batch(self.model, inputs, labels))
 
     def _train(self, batches, count, state):
@@ -244,7 +245,8 @@ class History:
 class _State:
     """What a checkpoint holds besides variables; all of it fits into JSON.
 
-    `position` counts examples since the start of the run, so that it means the same with another batch size.
+    `position` counts examples since the start of the run. `batch_size` and `steps_per_epoch` are those of the data,
+    None where they are not known, or in a checkpoint from before they were saved.
     """
 
     step: int = 0
@@ -252,6 +254,20 @@ class _State:
     best: float | None = None
     best_step: int | None = None
     since_best: int = 0
+    batch_size: int | None = None
+    steps_per_epoch: int | None = None
+
+    def require_same_batching(self, found):
+        """Takes note of how the data is cut into batches, and refuses data that is cut in another way than before."""
+        before = {name: getattr(self, name) for name in found}
+        if any(None not in (before[name], found[name]) and before[name] != found[name] for name in found):
+            raise CheckpointError(
+                "A run must go on with the batches that it began with, or examples would be repeated and left out. "
+                f"Received: {_in_words(found)}, and in the checkpoint {_in_words(before)}. "
+                "Use the former batch size and examples, or another checkpoint_dir."
+            )
+        for name in found:
+            setattr(self, name, found[name] or before[name])
 
     def is_best(self, results, monitor):
         """Takes note of an evaluation, and says whether it is the best so far."""
@@ -274,6 +290,14 @@ def _from_position(dataset, state):
     if isinstance(dataset, tf.data.Dataset):
         return without_autotune(dataset.repeat().skip(state.step))
     return without_autotune(dataset.batches_from(state.position))
+
+
+def _rows_of(batch):
+    return len(tf.nest.flatten(batch)[0])
+
+
+def _in_words(values):
+    return ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
 
 
 def _until(step, period):
