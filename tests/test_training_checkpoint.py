@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import shutil
 
 import keras
@@ -157,6 +158,86 @@ def test_a_run_without_progress_ends_early(tmp_path):
         trainer = Trainer(token_model(), keras.optimizers.SGD(0.0), CrossEntropy(), strategy=strategy)
     history = trainer.fit(train_batches(), 100, validation_dataset=held_out(), validate_every=2, patience=3)
     assert history.step == 8 and history.best_step == 2  # the first evaluation is the best; three bring nothing new
+
+
+class Failing:
+    """An evaluation that fails after so many calls, and may give results made up before."""
+
+    def __init__(self, results):
+        self.results = iter(results)
+
+    def __call__(self, dataset):
+        if int(dataset.cardinality()) == 1:  # the look before the first step
+            return {"loss": 1.0, "accuracy": 0.0}
+        result = next(self.results)
+        if isinstance(result, Exception):
+            raise result
+        return {"loss": result, "accuracy": 0.0}
+
+
+def trainer_with(results):
+    trainer = trainer_of()
+    trainer._evaluator = Failing(results)
+    return trainer
+
+
+@pytest.mark.parametrize("folder", [None, "run"])
+@pytest.mark.parametrize("ends", ["by patience", "after its last step"])
+def test_the_model_holds_the_best_weights_if_asked(tmp_path, folder, ends):
+    options = dict(validation_dataset=held_out(), validate_every=2)
+    best = trainer_of()
+    best.fit(train_batches(), 4)
+    trainer = trainer_with([2.0, 1.0, 3.0, 4.0, 5.0])
+    options |= dict(patience=2) if ends == "by patience" else {}
+    history = trainer.fit(
+        train_batches(), 10, restore_best=True, checkpoint_dir=folder and tmp_path / folder, **options
+    )
+    assert (history.step, history.best, history.best_step) == (8 if "patience" in options else 10, 1.0, 4)
+    assert state_of(trainer)[:2] == state_of(best)[:2] != state_of(trainer_of())[:2]
+
+
+def test_the_best_weights_can_be_had_later(tmp_path):
+    best, last, later = trainer_of(), trainer_with([2.0, 1.0, 3.0]), trainer_of()
+    best.fit(train_batches(), 4)
+    options = dict(validation_dataset=held_out(), validate_every=2, patience=1, checkpoint_dir=tmp_path)
+    last.fit(train_batches(), 10, **options)
+    assert state_of(last)[:2] != state_of(best)[:2]
+    before = state_of(later)
+    assert later.restore_best(tmp_path) == 4
+    assert state_of(later)[:2] == state_of(best)[:2] and state_of(later)[2:] == before[2:]
+    again = trainer_of()
+    assert again.fit(train_batches(), 10, restore_best=True, **options).step == 6  # it ended before, by patience
+    assert state_of(again)[:2] == state_of(best)[:2]
+    with pytest.raises(CheckpointError, match="must hold the checkpoint of a best evaluation. Received: .*nowhere"):
+        later.restore_best(tmp_path / "nowhere")
+
+
+def test_a_result_that_is_no_number_is_not_the_best(tmp_path):
+    trainer = trainer_with([math.nan, 2.0, math.nan, 1.0])
+    options = dict(validation_dataset=held_out(), validate_every=1, checkpoint_dir=tmp_path)
+    history = trainer.fit(train_batches(), 4, **options)
+    assert (history.best, history.best_step) == (1.0, 4)
+
+
+def test_an_evaluation_that_fails_loses_no_step_and_is_made_up_for(tmp_path):
+    straight_run(tmp_path / "whole", steps=8, save_every=4)
+    options = dict(validation_dataset=held_out(), validate_every=4, save_every=4, checkpoint_dir=tmp_path / "parts")
+    with pytest.raises(OSError, match="gone"):
+        trainer_with([OSError("gone")]).fit(train_batches(), 8, **options)
+    assert [path.name for path in (tmp_path / "parts").glob("step-*")] == ["step-00000004"]
+    trainer_of().fit(train_batches(), 8, **options)
+    for name in ("log.jsonl", "step-00000008/variables.safetensors", "step-00000008/state.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+def test_a_run_that_was_killed_after_it_logged_an_evaluation_logs_it_once(tmp_path):
+    trainer_of().fit(train_batches(), 8, validation_dataset=held_out(), checkpoint_dir=tmp_path)
+    path, log = tmp_path / "step-00000008" / "state.json", (tmp_path / "log.jsonl").read_bytes()
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"state": content["state"] | {"to_validate": True}}))
+    trainer_of().fit(train_batches(), 8, validation_dataset=held_out(), checkpoint_dir=tmp_path)
+    assert (tmp_path / "log.jsonl").read_bytes() == log
+    assert json.loads(path.read_text())["state"]["to_validate"] is False
 
 
 def damage(folder):

@@ -97,14 +97,18 @@ class Trainer:
         *,
         validation_dataset=None,
         validate_every=None,
-        monitor="loss",
+        monitor=None,
         patience=None,
+        restore_best=False,
         checkpoint_dir=None,
         save_every=None,
         keep_last=2,
         on_validation=None,
     ):
         """Trains until `steps` steps are done, counted from the first one ever made in `checkpoint_dir`.
+
+        Afterwards the model holds the weights of the last step, or with `restore_best=True` those of the best one. The
+        best ones are in `checkpoint_dir` either way, and `trainer.restore_best(checkpoint_dir)` brings them back later.
 
         Args:
             train_dataset: `tf.data.Dataset` of global batches (inputs, labels), which is repeated as needed; or an
@@ -114,8 +118,10 @@ class Trainer:
             validation_dataset: `tf.data.Dataset` of the same kind, to evaluate on.
             validate_every: int, steps between evaluations; the last step is always followed by one. Default: only that.
             monitor: str, which result says what is best: lower is better for names that end in `loss` or `perplexity`,
-                higher for others.
+                higher for others. A result that is no number (NaN) is never the best. Default: `loss`.
             patience: int, evaluations without a new best after which the run ends early. Default: never.
+            restore_best: bool, whether the model gets the weights of the best evaluation when the run ends, by
+                `patience` or after its last step.
             checkpoint_dir: folder of checkpoints. If there is one, the run goes on from the newest. With several
                 workers, a folder that all of them see; the first worker writes. Beside the checkpoints lie `log.jsonl`,
                 a line per step and evaluation, and `tensorboard/`.
@@ -129,6 +135,7 @@ class Trainer:
             `History`.
 
         Raises:
+            ValueError: An argument makes no sense; nothing was trained.
             TrainingError: The loss is not finite; the message says at which step.
             CheckpointError: The checkpoints are of another model or of other batches, or all damaged.
         """
@@ -140,16 +147,33 @@ class Trainer:
             state = _State(**(checkpoints and checkpoints.restore() or {}))
             first, batches = first_and_all(_from_position(train_dataset, state))
             state.require_same_batching(batching_of(train_dataset, state.step, _rows_of(first)))
-            stuck = self._look_before(first, steps)
+            stuck = self._look_before(first, steps, validation_dataset, monitor)
             log_folder = folder if chief else None  # of several workers, one writes
-            records = running.enter_context(closing(Records(log_folder, state.step)))
+            records = running.enter_context(closing(Records(log_folder, state.step, not state.to_validate)))
             scalars = running.enter_context(closing(Scalars(log_folder)))
             bar = running.enter_context(closing(ProgressBar(steps, state.step, state.position)))
+            best_weights = []
 
             def save():
                 records.flush()
                 checkpoints.save(state.step, dataclasses.asdict(state))
 
+            def validate():
+                results = self.evaluate(validation_dataset)
+                records.add(state.step, validation=results)
+                scalars.add(state.step, results, "validation")
+                if state.is_best(results, monitor or "loss"):
+                    if checkpoints:
+                        checkpoints.save_best(state.step, dataclasses.asdict(state))
+                    if restore_best:
+                        best_weights[:] = [weight.numpy() for weight in self.model.weights]
+                if checkpoints:
+                    records.flush()
+                    checkpoints.update(state.step, dataclasses.asdict(state))
+                (on_validation or bar.show)(state.step, results)
+
+            if state.to_validate and validation_dataset is not None:  # saved, then killed before the evaluation ended
+                validate()
             batches = iter(share_batches(batches, self.strategy))
             while state.step < steps and not state.is_exhausted(patience) and not stop.requested:
                 count = min(_until(state.step, period) for period in (self.steps_per_call, validate_every, save_every))
@@ -158,30 +182,48 @@ class Trainer:
                     scalars.add(state.step, logs, "train")
                     bar.update(state.step, logs, examples)
                     stuck.see(state.step, logs["loss"])
-                if validation_dataset is not None and (state.step == steps or _is_due(state.step, validate_every)):
-                    results = self.evaluate(validation_dataset)
-                    records.add(state.step, validation=results)
-                    scalars.add(state.step, results, "validation")
-                    if state.is_best(results, monitor) and checkpoints:
-                        checkpoints.save_best(state.step, dataclasses.asdict(state))
-                    (on_validation or bar.show)(state.step, results)
-                if checkpoints and _is_due(state.step, save_every):
-                    save()
+                is_last = state.step == steps
+                state.to_validate = validation_dataset is not None and (is_last or _is_due(state.step, validate_every))
+                if checkpoints and (is_last or _is_due(state.step, save_every)):
+                    save()  # before the evaluation, which may fail
+                if state.to_validate:
+                    validate()
             if checkpoints:
                 save()
             if stop.requested and state.step < steps:
                 sys.exit(0 if checkpoints else 143)
+            if restore_best and state.best_step is not None:
+                self._set_weights(best_weights) if best_weights else self.restore_best(folder)
             return History(records.lines, state.step, state.best, state.best_step)
+
+    def restore_best(self, checkpoint_dir):
+        """Gives the model the weights that were best under `monitor`, from the folder of a run; returns their step.
+
+        The optimizer stays as it is. To train on from there, use another `checkpoint_dir`: a run goes on from its last
+        step, not from its best.
+
+        Args:
+            checkpoint_dir: what `fit` was given, beside a `validation_dataset`.
+
+        Raises:
+            CheckpointError: No evaluation was saved there, or it was of another model.
+        """
+        return Checkpoints(checkpoint_dir, self._state_variables(), writes=False).restore_best()
 
     def evaluate(self, dataset):
         """Evaluates on every example once: see `Evaluator`."""
         return self._evaluator(dataset)
 
-    def _look_before(self, first, steps):
+    def _look_before(self, first, steps, validation_dataset, monitor):
         """Checks what can be checked before the first step; returns what looks for a loss that does not fall."""
         inputs, labels = first
         check_schedule(getattr(self.optimizer, "schedule", None), steps, _rows_of(first))
-        return StuckLoss(check_batch(self.model, inputs, labels))
+        stuck = StuckLoss(check_batch(self.model, inputs, labels))
+        if validation_dataset is not None:
+            results = self.evaluate(validation_dataset.take(1))
+            if monitor not in (None, *results):
+                raise ValueError(f"monitor must be one of {', '.join(results)}. Received: monitor={monitor!r}.")
+        return stuck
 
     def _train(self, batches, count, state):
         """Makes some steps, and yields the logs of each, with the state moved on."""
@@ -206,6 +248,10 @@ class Trainer:
         table = tf.TensorArray(tf.float32, size=count)
         _, table = tf.while_loop(lambda number, table: number < count, one_more, (tf.constant(0), table))
         return table.stack()
+
+    def _set_weights(self, values):
+        for weight, value in zip(self.model.weights, values, strict=True):
+            weight.assign(value)
 
     def _state_variables(self):
         """Everything that a step changes and the next one needs, by its place: Keras' names count a process' layers."""
@@ -246,7 +292,8 @@ class _State:
     """What a checkpoint holds besides variables; all of it fits into JSON.
 
     `position` counts examples since the start of the run. `batch_size` and `steps_per_epoch` are those of the data,
-    None where they are not known, or in a checkpoint from before they were saved.
+    None where they are not known, or in a checkpoint from before they were saved. `to_validate` says that the
+    evaluation which is due after this step is still to be done.
     """
 
     step: int = 0
@@ -256,6 +303,7 @@ class _State:
     since_best: int = 0
     batch_size: int | None = None
     steps_per_epoch: int | None = None
+    to_validate: bool = False
 
     def require_same_batching(self, found):
         """Takes note of how the data is cut into batches, and refuses data that is cut in another way than before."""
@@ -271,11 +319,12 @@ class _State:
 
     def is_best(self, results, monitor):
         """Takes note of an evaluation, and says whether it is the best so far."""
-        if monitor not in results:
-            raise ValueError(f"monitor must be one of {', '.join(results)}. Received: monitor={monitor!r}.")
         value = results[monitor]
         lower_is_better = monitor.endswith(("loss", "perplexity"))
-        better = self.best is None or (value < self.best if lower_is_better else value > self.best)
+        nothing_yet = self.best is None or math.isnan(self.best)
+        better = nothing_yet or (value < self.best if lower_is_better else value > self.best)
+        better = better and not math.isnan(value)
+        self.to_validate = False
         self.since_best += 1
         if better:
             self.best, self.best_step, self.since_best = value, self.step, 0
