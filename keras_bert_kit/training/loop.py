@@ -9,12 +9,21 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bert_kit.data.autotune import without_autotune
-from keras_bert_kit.errors import CheckpointError, TrainingError
+from keras_bert_kit.errors import CheckpointError
+from keras_bert_kit.files import require_writable
+from keras_bert_kit.training.arguments import (
+    require_batches,
+    require_counts,
+    require_nothing_to_validate,
+    require_objects,
+    require_plain_optimizer,
+    require_scope,
+)
 from keras_bert_kit.training.batches import batching_of, first_and_all
 from keras_bert_kit.training.checkpoint import Checkpoints
 from keras_bert_kit.training.distribution import share_batches
 from keras_bert_kit.training.evaluation import Evaluator
-from keras_bert_kit.training.guards import StuckLoss, check_batch, check_schedule
+from keras_bert_kit.training.guards import StuckLoss, broken_step, check_batch, check_schedule, is_broken
 from keras_bert_kit.training.progress import ProgressBar
 from keras_bert_kit.training.records import Records
 from keras_bert_kit.training.step import TrainStep
@@ -61,26 +70,14 @@ class Trainer:
         jit_compile=False,
         seed=0,
     ):
-        if accumulation_steps < 1 or steps_per_call < 1:
-            raise ValueError(
-                "accumulation_steps and steps_per_call must be 1 or more. "
-                f"Received: accumulation_steps={accumulation_steps}, steps_per_call={steps_per_call}."
-            )
-        if optimizer.clipnorm or optimizer.clipvalue or optimizer.gradient_accumulation_steps:
-            raise ValueError(
-                "The optimizer may clip by global_clipnorm only, and must not accumulate: that is the Trainer's. "
-                f"Received: clipnorm={optimizer.clipnorm}, clipvalue={optimizer.clipvalue}, "
-                f"gradient_accumulation_steps={optimizer.gradient_accumulation_steps}."
-            )
+        require_objects(model, optimizer, loss)
+        require_counts(accumulation_steps=accumulation_steps, steps_per_call=steps_per_call)
+        require_plain_optimizer(optimizer)
         self.model = model
         self.optimizer = optimizer
         self.loss = loss
         self.strategy = strategy or tf.distribute.get_strategy()
-        if not all(self.strategy.extended.variable_created_in_scope(variable.value) for variable in model.variables):
-            raise ValueError(
-                f"The model must be made in the scope of the strategy. Received: {type(self.strategy).__name__}, and a "
-                "model from outside. Make it in `with strategy.scope():`."
-            )
+        require_scope(self.strategy, model, optimizer)
         if jit_compile and self.strategy.num_replicas_in_sync > 1:
             raise ValueError("jit_compile=True is for one replica. On a TPU, XLA compiles the step anyway.")
         self.steps_per_call = steps_per_call
@@ -135,14 +132,23 @@ class Trainer:
             `History`.
 
         Raises:
-            ValueError: An argument makes no sense; nothing was trained.
-            TrainingError: The loss is not finite; the message says at which step.
+            ValueError, DataError: An argument or the data makes no sense; nothing was trained.
+            OSError: `checkpoint_dir` is no folder, or may not be written to.
+            TrainingError: A loss or a gradient is not finite; the message says at which step.
             CheckpointError: The checkpoints are of another model or of other batches, or all damaged.
         """
+        require_counts(steps=steps or 0, validate_every=validate_every, patience=patience, save_every=save_every)
+        require_batches(train_dataset, "train_dataset")
+        if validation_dataset is None:
+            require_nothing_to_validate(monitor=monitor, patience=patience, restore_best=restore_best)
+        else:
+            require_batches(validation_dataset, "validation_dataset", endless=False)
         with ExitStack() as running:
             stop = running.enter_context(StopSignal())
             chief = is_chief(self.strategy)
             folder = Path(checkpoint_dir) if checkpoint_dir else None
+            if folder and chief:
+                require_writable(folder)
             checkpoints = Checkpoints(folder, self._state_variables(), keep_last, chief) if folder else None
             state = _State(**(checkpoints and checkpoints.restore() or {}))
             first, batches = first_and_all(_from_position(train_dataset, state))
@@ -177,7 +183,7 @@ class Trainer:
             batches = iter(share_batches(batches, self.strategy))
             while state.step < steps and not state.is_exhausted(patience) and not stop.requested:
                 count = min(_until(state.step, period) for period in (self.steps_per_call, validate_every, save_every))
-                for logs, examples in self._train(batches, min(count, steps - state.step), state):
+                for logs, examples in self._train(batches, min(count, steps - state.step), state, train_dataset):
                     records.add(state.step, **logs)
                     scalars.add(state.step, logs, "train")
                     bar.update(state.step, logs, examples)
@@ -225,20 +231,17 @@ class Trainer:
                 raise ValueError(f"monitor must be one of {', '.join(results)}. Received: monitor={monitor!r}.")
         return stuck
 
-    def _train(self, batches, count, state):
+    def _train(self, batches, count, state, train_dataset):
         """Makes some steps, and yields the logs of each, with the state moved on."""
         for row in self._train_call(batches, tf.constant(count)).numpy().tolist():
             logs = dict(zip(self.step.names, row, strict=True))
             state.step += 1
             examples = int(logs.pop("examples"))
             state.position += examples
-            scale = self.step.loss_scale
-            if not math.isfinite(logs["loss"]) and (scale is None or float(scale.value.numpy()) <= 1.0):
-                raise TrainingError(
-                    f"The loss must be a finite number. Received: {logs['loss']} at step {state.step}, gradient norm "
-                    f"{logs['gradient_norm']}. Lower the learning rate, or look for broken examples in that batch; "
-                    "the checkpoints are from before it."
-                )
+            if is_broken(logs, self.step.loss_scale):
+                before = dataclasses.replace(state, step=state.step - 1, position=state.position - examples)
+                suspects = _from_position(train_dataset, before).take(state.steps_per_epoch or 1)
+                raise broken_step(state.step, logs, self.model, suspects)
             yield logs, examples
 
     def _train_steps(self, batches, count):
@@ -336,9 +339,9 @@ class _State:
 
 
 def _from_position(dataset, state):
-    if isinstance(dataset, tf.data.Dataset):
-        return without_autotune(dataset.repeat().skip(state.step))
-    return without_autotune(dataset.batches_from(state.position))
+    if hasattr(dataset, "batches_from"):
+        return without_autotune(dataset.batches_from(state.position))
+    return without_autotune(dataset.repeat().skip(state.step))
 
 
 def _rows_of(batch):
