@@ -150,3 +150,11 @@ def test_a_model_with_losses_of_its_own_is_refused():
     model = keras.Model(inputs, keras.layers.Dense(3, kernel_regularizer="l2")(inputs))
     trainer = Trainer(model, create_optimizer(1e-2, 3, 0), CrossEntropy())
     refused(TrainingError, "must not add losses of its own. Received: 1 in model.losses", trainer)
+
+
+@pytest.mark.parametrize("lengths", [range(20), range(90), np.ones((64, 1), "int32")], ids=["few", "many", "column"])
+def test_lengths_of_other_examples_are_refused(lengths):
+    with pytest.raises(
+        ValueError, match=r"one number for each example. Received: lengths of shape \(.*num_examples=64"
+    ):
+        ShuffledBatches(64, 8, lambda rows: rows, lengths=lengths)
