@@ -35,6 +35,8 @@ from keras_bert_kit.training.tensorboard import Scalars
 class Trainer:
     """Trains a Keras model by a loop over a `tf.distribute` strategy, the same on one replica and on many.
 
+    Replicas and micro-batches draw dropout masks of their own: numbers are the same where there is no dropout.
+
     A step is one update of the weights. `batch_size`, in the data set, is global: over all replicas and micro-batches.
 
     Args:
@@ -345,7 +347,7 @@ def _from_position(dataset, state):
 
 
 def _rows_of(batch):
-    return len(tf.nest.flatten(batch)[0])
+    return len(tf.nest.flatten(batch[1])[0])
 
 
 def _in_words(values):
