@@ -27,7 +27,8 @@ def first_and_all(dataset):
         raise DataError("The data must hold at least one batch. Received: an empty data set. Is drop_remainder set?")
     rest = tf.data.Dataset.range(tf.int64.max).map(_as_it_is(lambda _: batches.get_next_as_optional()))
     rest = rest.take_while(_as_it_is(_has_value)).map(_as_it_is(_value_of))
-    return first, without_autotune(tf.data.Dataset.from_tensors(first).concatenate(rest))
+    all_batches = tf.data.Dataset.from_tensors(first).concatenate(rest)
+    return first, without_autotune(all_batches.prefetch(1))  # handed on beside the step, which does not wait for it
 
 
 def batching_of(dataset, step, rows):

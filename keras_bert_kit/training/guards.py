@@ -66,7 +66,8 @@ def check_batch(model, inputs, labels):
                 stacklevel=3,
             )
     outputs = _outputs_of_some(model, inputs)
-    if faults := _label_faults(outputs, labels):
+    pairs = _pairs(outputs, labels)
+    if faults := _label_faults(pairs):
         raise TrainingError(f"{' '.join(faults)} Nothing was trained; number the classes from 0.")
     if model.losses:
         raise TrainingError(
@@ -74,7 +75,7 @@ def check_batch(model, inputs, labels):
             f"{len(model.losses)} in model.losses, such as of regularizers. Take them out; weight_decay of "
             "create_optimizer keeps weights small."
         )
-    for name, logits in _named(outputs).items():
+    for name, logits, _ in pairs:
         _warn_of_probabilities(logits, name)
     return outputs.shape[-1] if tf.is_tensor(outputs) and tf.is_tensor(labels) else None
 
@@ -118,25 +119,24 @@ def broken_step(step, logs, model, batches):
 
 def label_faults(model, inputs, labels):
     """Says which labels of a batch are no classes: list of str, one for each output that has such labels."""
-    return _label_faults(_outputs_of_some(model, inputs), labels)
+    return _label_faults(_pairs(_outputs_of_some(model, inputs), labels))
 
 
 def _outputs_of_some(model, inputs):
     return model(tf.nest.map_structure(lambda tensor: tensor[:_ROWS], inputs), training=False)
 
 
-def _named(tensors):
-    """Tensors by name; one that has none is called ""."""
-    return tensors if isinstance(tensors, dict) else {"": tensors}
+def _pairs(outputs, labels):
+    """List of (name, output, labels) of the outputs that have labels; one that is alone has the name ""."""
+    outputs, labels = (tensors if isinstance(tensors, dict) else {"": tensors} for tensors in (outputs, labels))
+    pairs = [(name, outputs[name], labels[name]) for name in sorted(outputs.keys() & labels.keys())]
+    return [pair for pair in pairs if tf.is_tensor(pair[1]) and tf.is_tensor(pair[2])]
 
 
-def _label_faults(outputs, labels):
-    outputs, labels = _named(outputs), _named(labels)
+def _label_faults(pairs):
     faults = []
-    for name in sorted(outputs.keys() & labels.keys()):
-        if not (tf.is_tensor(outputs[name]) and tf.is_tensor(labels[name])):
-            continue
-        classes, found = outputs[name].shape[-1], np.asarray(labels[name])
+    for name, logits, labels in pairs:
+        classes, found = logits.shape[-1], np.asarray(labels)
         in_range = (found >= 0) & (found < classes) & (found % 1 == 0)
         wrong = sorted(set(found[(found != IGNORED_LABEL) & ~in_range].tolist()))[:10]
         if wrong:
