@@ -122,6 +122,11 @@ def test_another_batch_size_is_refused(tmp_path, data, received):
     trainer.fit(data(8), 7, checkpoint_dir=tmp_path)  # the sixth batch is the short one
 
 
+def test_a_batch_size_of_numpy_can_be_saved(tmp_path):
+    trainer_of().fit(train_batches(np.int64(8)), 2, checkpoint_dir=tmp_path)
+    assert json.loads((tmp_path / "step-00000002" / "state.json").read_text())["state"]["batch_size"] == 8
+
+
 def test_a_checkpoint_that_knows_no_batch_size_goes_on(tmp_path):
     trainer_of().fit(plain_batches(8), 4, checkpoint_dir=tmp_path)
     path = tmp_path / "step-00000004" / "state.json"

@@ -44,7 +44,8 @@ def batching_of(dataset, step, rows):
         does not know their number may all differ in size, and of one that does the last may be shorter.
     """
     if not isinstance(dataset, tf.data.Dataset):
-        return {name: getattr(dataset, name, None) for name in ("batch_size", "steps_per_epoch")}
+        found = {name: getattr(dataset, name, None) for name in ("batch_size", "steps_per_epoch")}
+        return {name: None if number is None else int(number) for name, number in found.items()}  # of NumPy, perhaps
     count = int(dataset.cardinality())
     if count < 1:
         return {"batch_size": tf.nest.flatten(dataset.element_spec)[0].shape[0], "steps_per_epoch": None}
