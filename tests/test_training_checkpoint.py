@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import shutil
 
 import keras
@@ -67,6 +68,21 @@ def test_a_resumed_run_is_bit_identical(tmp_path):
     assert steps_of(log) == steps_of(expected)
 
 
+def shuffled():
+    """Six batches an epoch, by `tf.data`, which draws another order each time that the data is begun."""
+    return tf.data.Dataset.from_tensor_slices(DATA).shuffle(43, seed=1).batch(8)
+
+
+def test_a_resumed_run_over_a_shuffled_dataset_is_bit_identical(tmp_path):
+    options = dict(validation_dataset=held_out(), validate_every=4)
+    whole, resumed = trainer_of(), None
+    whole.fit(shuffled(), 20, checkpoint_dir=tmp_path / "whole", **options)
+    for steps in (5, 12, 20):  # across the ends of epochs, 6 and 18
+        resumed = trainer_of()
+        resumed.fit(shuffled(), steps, checkpoint_dir=tmp_path / "parts", **options if steps != 5 else {})
+    assert state_of(resumed) == state_of(whole)
+
+
 def test_two_runs_with_one_seed_write_the_same_bytes(tmp_path):
     first, second = straight_run(tmp_path / "a"), straight_run(tmp_path / "b")
     assert state_of(first) == state_of(second)
@@ -85,22 +101,41 @@ def test_a_run_goes_on_with_another_number_of_replicas(tmp_path):
         np.testing.assert_allclose(theirs.numpy(), ours.numpy(), atol=1e-5)
 
 
-def test_the_position_counts_examples_so_the_batch_size_may_change(tmp_path):
-    """Stopped after 5 batches of 8, gone on with batches of 16: the examples after the first 40 come next."""
-    trainer_of().fit(train_batches(8), 5, checkpoint_dir=tmp_path)
-    seen = []
+def plain_batches(batch_size, drop_remainder=False):
+    return tf.data.Dataset.from_tensor_slices(DATA).batch(batch_size, drop_remainder)
 
-    class Watched(ShuffledBatches):
-        def batches_from(self, position=0):
-            seen.append(position)
-            return super().batches_from(position)
 
-    arrays = tuple(map(tf.constant, DATA))
-    data = Watched(43, 16, lambda rows: tuple(tf.gather(array, rows) for array in arrays), seed=3)
-    trainer_of().fit(data, 7, checkpoint_dir=tmp_path)
-    assert seen == [40]
-    state = json.loads((tmp_path / "step-00000007" / "state.json").read_text())["state"]
-    assert state["position"] == 40 + 3 + 16  # the last three of the epoch, then a whole batch
+BATCHES = [
+    (train_batches, "batch_size=16, steps_per_epoch=3, and in the checkpoint batch_size=8, steps_per_epoch=6"),
+    (plain_batches, "batch_size=16, steps_per_epoch=3, and in the checkpoint batch_size=8, steps_per_epoch=6"),
+    (lambda size: plain_batches(size, True).repeat(), "batch_size=16, and in the checkpoint batch_size=8"),
+]
+
+
+@pytest.mark.parametrize(("data", "received"), BATCHES, ids=["shuffled", "dataset", "endless"])
+def test_another_batch_size_is_refused(tmp_path, data, received):
+    trainer_of().fit(data(8), 4, checkpoint_dir=tmp_path)
+    trainer = trainer_of()
+    with pytest.raises(CheckpointError, match=rf"would be repeated and left out. Received: {received}. Use the former"):
+        trainer.fit(data(16), 7, checkpoint_dir=tmp_path)
+    trainer.fit(data(8), 5, checkpoint_dir=tmp_path)
+    trainer.fit(data(8), 7, checkpoint_dir=tmp_path)  # the sixth batch is the short one
+
+
+def test_a_batch_size_of_numpy_can_be_saved(tmp_path):
+    trainer_of().fit(train_batches(np.int64(8)), 2, checkpoint_dir=tmp_path)
+    assert json.loads((tmp_path / "step-00000002" / "state.json").read_text())["state"]["batch_size"] == 8
+
+
+def test_a_checkpoint_that_knows_no_batch_size_goes_on(tmp_path):
+    trainer_of().fit(plain_batches(8), 4, checkpoint_dir=tmp_path)
+    path = tmp_path / "step-00000004" / "state.json"
+    content = json.loads(path.read_text())
+    assert content["state"].pop("batch_size") == 8 and content["state"].pop("steps_per_epoch") == 6
+    path.write_text(json.dumps(content))
+    assert trainer_of().fit(plain_batches(8), 5, checkpoint_dir=tmp_path).step == 5
+    with pytest.raises(CheckpointError, match="steps_per_epoch=11, and in the checkpoint batch_size=8"):
+        trainer_of().fit(plain_batches(4), 7, checkpoint_dir=tmp_path)
 
 
 def test_only_the_newest_are_kept_and_the_best(tmp_path):
@@ -128,6 +163,86 @@ def test_a_run_without_progress_ends_early(tmp_path):
         trainer = Trainer(token_model(), keras.optimizers.SGD(0.0), CrossEntropy(), strategy=strategy)
     history = trainer.fit(train_batches(), 100, validation_dataset=held_out(), validate_every=2, patience=3)
     assert history.step == 8 and history.best_step == 2  # the first evaluation is the best; three bring nothing new
+
+
+class Failing:
+    """An evaluation that fails after so many calls, and may give results made up before."""
+
+    def __init__(self, results):
+        self.results = iter(results)
+
+    def __call__(self, dataset):
+        if int(dataset.cardinality()) == 1:  # the look before the first step
+            return {"loss": 1.0, "accuracy": 0.0}
+        result = next(self.results)
+        if isinstance(result, Exception):
+            raise result
+        return {"loss": result, "accuracy": 0.0}
+
+
+def trainer_with(results):
+    trainer = trainer_of()
+    trainer._evaluator = Failing(results)
+    return trainer
+
+
+@pytest.mark.parametrize("folder", [None, "run"])
+@pytest.mark.parametrize("ends", ["by patience", "after its last step"])
+def test_the_model_holds_the_best_weights_if_asked(tmp_path, folder, ends):
+    options = dict(validation_dataset=held_out(), validate_every=2)
+    best = trainer_of()
+    best.fit(train_batches(), 4)
+    trainer = trainer_with([2.0, 1.0, 3.0, 4.0, 5.0])
+    options |= dict(patience=2) if ends == "by patience" else {}
+    history = trainer.fit(
+        train_batches(), 10, restore_best=True, checkpoint_dir=folder and tmp_path / folder, **options
+    )
+    assert (history.step, history.best, history.best_step) == (8 if "patience" in options else 10, 1.0, 4)
+    assert state_of(trainer)[:2] == state_of(best)[:2] != state_of(trainer_of())[:2]
+
+
+def test_the_best_weights_can_be_had_later(tmp_path):
+    best, last, later = trainer_of(), trainer_with([2.0, 1.0, 3.0]), trainer_of()
+    best.fit(train_batches(), 4)
+    options = dict(validation_dataset=held_out(), validate_every=2, patience=1, checkpoint_dir=tmp_path)
+    last.fit(train_batches(), 10, **options)
+    assert state_of(last)[:2] != state_of(best)[:2]
+    before = state_of(later)
+    assert later.restore_best(tmp_path) == 4
+    assert state_of(later)[:2] == state_of(best)[:2] and state_of(later)[2:] == before[2:]
+    again = trainer_of()
+    assert again.fit(train_batches(), 10, restore_best=True, **options).step == 6  # it ended before, by patience
+    assert state_of(again)[:2] == state_of(best)[:2]
+    with pytest.raises(CheckpointError, match="must hold the checkpoint of a best evaluation. Received: .*nowhere"):
+        later.restore_best(tmp_path / "nowhere")
+
+
+def test_a_result_that_is_no_number_is_not_the_best(tmp_path):
+    trainer = trainer_with([math.nan, 2.0, math.nan, 1.0])
+    options = dict(validation_dataset=held_out(), validate_every=1, checkpoint_dir=tmp_path)
+    history = trainer.fit(train_batches(), 4, **options)
+    assert (history.best, history.best_step) == (1.0, 4)
+
+
+def test_an_evaluation_that_fails_loses_no_step_and_is_made_up_for(tmp_path):
+    straight_run(tmp_path / "whole", steps=8, save_every=4)
+    options = dict(validation_dataset=held_out(), validate_every=4, save_every=4, checkpoint_dir=tmp_path / "parts")
+    with pytest.raises(OSError, match="gone"):
+        trainer_with([OSError("gone")]).fit(train_batches(), 8, **options)
+    assert [path.name for path in (tmp_path / "parts").glob("step-*")] == ["step-00000004"]
+    trainer_of().fit(train_batches(), 8, **options)
+    for name in ("log.jsonl", "step-00000008/variables.safetensors", "step-00000008/state.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+def test_a_run_that_was_killed_after_it_logged_an_evaluation_logs_it_once(tmp_path):
+    trainer_of().fit(train_batches(), 8, validation_dataset=held_out(), checkpoint_dir=tmp_path)
+    path, log = tmp_path / "step-00000008" / "state.json", (tmp_path / "log.jsonl").read_bytes()
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"state": content["state"] | {"to_validate": True}}))
+    trainer_of().fit(train_batches(), 8, validation_dataset=held_out(), checkpoint_dir=tmp_path)
+    assert (tmp_path / "log.jsonl").read_bytes() == log
+    assert json.loads(path.read_text())["state"]["to_validate"] is False
 
 
 def damage(folder):

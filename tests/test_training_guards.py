@@ -63,6 +63,14 @@ def test_probabilities_are_warned_of():
         check_batch(model, tf.ones((2, 4)), tf.constant([0, 1]))
 
 
+def test_outputs_without_labels_may_be_anything():
+    start = keras.Input((4,))
+    outputs = {"logits": keras.layers.Dense(3)(start), "odds": keras.layers.Dense(3, "softmax")(start)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check_batch(keras.Model(start, outputs), tf.ones((2, 4)), {"logits": tf.constant([0, 1])}) is None
+
+
 def test_rows_without_tokens_are_warned_of():
     inputs = {"input_mask": keras.Input((4,), dtype="int32", name="input_mask"), "x": keras.Input((4,), name="x")}
     model = keras.Model(inputs, keras.layers.Dense(3)(inputs["x"]))

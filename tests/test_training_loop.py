@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from training_models import batches, numpy_sgd, token_data, token_model
 
-from keras_bert_kit.errors import TrainingError
+from keras_bert_kit.errors import DataError, TrainingError
 from keras_bert_kit.pretrained import load_pretrained
 from keras_bert_kit.training import AdamW, CrossEntropy, Trainer, make_strategy
 
@@ -162,8 +162,64 @@ def test_tokens_and_padding_are_counted(replicas, capsys):
 def test_a_loss_that_is_not_finite_stops_with_the_step():
     inputs, labels = token_data(43)
     inputs[20] = np.nan  # in the third batch of eight
-    with pytest.raises(TrainingError, match="must be a finite number. Received: nan at step 3"):
+    with pytest.raises(TrainingError, match="must be finite. Received: loss nan, gradient norm nan at step 3. Lower"):
         run(sgd, data=(inputs, labels), steps=9, steps_per_call=4)
+
+
+def test_a_gradient_that_is_not_finite_is_not_saved(tmp_path):
+    """The loss of the second batch is finite, and its gradient is not: as the root of 0 has."""
+
+    @tf.custom_gradient
+    def broken_at_zero(x):
+        return x, lambda upstream: tf.where(tf.reduce_all(x == 0), np.inf, 1.0) * upstream
+
+    inputs, labels = token_data(16)
+    inputs[8:] = 0
+    start = keras.Input((6, 5))
+    model = keras.Model(start, keras.layers.Dense(3, use_bias=False)(keras.layers.Lambda(broken_at_zero)(start)))
+    logits = keras.layers.Lambda(broken_at_zero)(model.output)
+    trainer = Trainer(keras.Model(start, logits), sgd(), CrossEntropy())
+    with pytest.raises(
+        TrainingError, match=r"must be finite. Received: loss 1.098\d*, gradient norm (nan|inf) at step 2"
+    ):
+        trainer.fit(batches(inputs, labels, 8), 2, checkpoint_dir=tmp_path, save_every=1)
+    assert [path.name for path in tmp_path.glob("step-*")] == ["step-00000001"]
+
+
+@pytest.mark.parametrize("label", [3, -1])
+@pytest.mark.parametrize("options", [dict(), dict(jit_compile=True), dict(replicas=2)], ids=str)
+def test_a_label_out_of_range_in_a_later_batch_stops_with_the_step_and_the_label(label, options):
+    inputs, labels = token_data(40)
+    labels[20, 1] = label  # in the third batch of eight
+    with pytest.raises(TrainingError, match=rf"loss nan, .* at step 3. Labels must be .* Received: \[{label}\]. The"):
+        run(sgd, data=(inputs, labels), steps=9, steps_per_call=4, **options)
+
+
+def test_a_label_out_of_range_is_found_in_half_precision_and_in_shuffled_data():
+    inputs, labels = token_data(40)
+    labels[20, 1] = 9
+    trainer = Trainer(token_model(dtype="mixed_float16"), sgd(), CrossEntropy())
+    with pytest.raises(TrainingError, match=r"Received: \[9\]"):
+        trainer.fit(tf.data.Dataset.from_tensor_slices((inputs, labels)).shuffle(40, seed=2).batch(4), 10)
+    with pytest.raises(DataError, match=r"from 0 to 2, or -100 for no target. Received: \[9\]. Number the classes"):
+        trainer.evaluate(batches(inputs, labels, 8))
+
+
+def test_labels_that_are_fractions_are_refused():
+    inputs, labels = token_data(24)
+    labels = labels.astype("float32")
+    run(sgd, data=(inputs, labels), steps=3)  # whole numbers are classes, whatever their type
+    labels[20, 1] = 0.5
+    for batch_size, message in ((24, r"Received: \[0.5\]. Nothing was trained"), (8, r"at step 3. .*\[0.5\]. The")):
+        with pytest.raises(TrainingError, match=message):
+            run(sgd, data=(inputs, labels), steps=3, batch_size=batch_size)
+
+
+def test_evaluations_are_traced_once():
+    trainer = Trainer(token_model(), sgd(), CrossEntropy())
+    for examples, batch_size in ((9, 4), (7, 3), (5, 5)):
+        trainer.evaluate(batches(*token_data(examples), batch_size))
+    assert trainer._evaluator._batch.experimental_get_tracing_count() == 1
 
 
 def test_xla_gives_the_same_numbers():
@@ -201,23 +257,13 @@ def test_five_adamw_steps_equal_pytorch(shared):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (dict(accumulation_steps=0), "must be 1 or more. Received: accumulation_steps=0"),
+        (
+            dict(accumulation_steps=0),
+            "accumulation_steps must be a whole number, 1 or more. Received: accumulation_steps=0",
+        ),
         (dict(replicas=2, jit_compile=True), "jit_compile=True is for one replica"),
     ],
 )
 def test_wrong_arguments_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         run(sgd, **options)
-
-
-def test_a_model_from_outside_of_the_scope_is_refused():
-    with pytest.raises(ValueError, match="must be made in the scope of the strategy"):
-        Trainer(token_model(), sgd(), CrossEntropy(), strategy=make_strategy("mirrored", 2))
-
-
-@pytest.mark.parametrize(
-    "arguments", [dict(clipnorm=1.0), dict(clipvalue=1.0), dict(gradient_accumulation_steps=2)], ids=str
-)
-def test_an_optimizer_that_clips_or_accumulates_by_itself_is_refused(arguments):
-    with pytest.raises(ValueError, match="may clip by global_clipnorm only"):
-        Trainer(token_model(), keras.optimizers.SGD(0.1, **arguments), CrossEntropy())

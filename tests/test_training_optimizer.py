@@ -32,12 +32,30 @@ def test_a_warm_up_longer_than_the_run_is_warned_of():
         (dict(num_train_steps=0), "num_train_steps must be 1 or more.*Received: num_train_steps=0"),
         (dict(num_warmup_steps=-1), "num_warmup_steps 0 or more.*num_warmup_steps=-1"),
         (dict(end_lr=1.0), "init_lr must be at least end_lr"),
+        (dict(weight_decay=-1.0), "weight_decay must be 0 or more.*Received: weight_decay=-1.0"),
+        (
+            dict(global_clipnorm=-1.0),
+            "global_clipnorm above 0; None turns either off. Received: .*global_clipnorm=-1.0",
+        ),
+        (dict(global_clipnorm=0.0), "global_clipnorm above 0.*global_clipnorm=0.0"),
         (dict(optimizer_type="sgd"), "optimizer_type must be one of adamw, lamb. Received: optimizer_type='sgd'"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         create_optimizer(**(dict(init_lr=1e-3, num_train_steps=10, num_warmup_steps=1) | arguments))
+
+
+@pytest.mark.parametrize("optimizer_type", ["adamw", "lamb"])
+def test_none_turns_decay_and_clipping_off(optimizer_type):
+    for decay in (None, 0.0):
+        optimizer = create_optimizer(
+            0.1, 10, 0, optimizer_type=optimizer_type, weight_decay=decay, global_clipnorm=None
+        )
+        assert optimizer.global_clipnorm is None and optimizer.get_config()["weight_decay"] == 0.0
+        weights, gradients = variables()
+        optimizer.apply(gradients, weights)
+        assert not any(optimizer.is_decayed(weight) for weight in weights)
 
 
 def variables(seed=0):
@@ -111,9 +129,36 @@ def test_rate_factors_scale_the_rate_of_single_variables():
         two.set_rate_factors([])
 
 
+def test_rate_factors_of_another_model_are_refused():
+    """Those of variables that are frozen may stay: `freeze` may come after `rates_by_depth`."""
+    model, other = classifier(), classifier()
+    optimizer = create_optimizer(1e-3, 10, 0, rate_factors=rates_by_depth(other, 0.5))
+    with pytest.raises(ValueError, match="must be of variables that are trained. Received: factors of others, .*/"):
+        optimizer.build(model.trainable_variables)
+    assert not optimizer.built
+    optimizer = create_optimizer(1e-3, 10, 0, rate_factors=rates_by_depth(model, 0.5))
+    freeze(model, "embeddings")
+    optimizer.build(model.trainable_variables)
+    assert optimizer.rate_factor(model.trainable_variables[0]) == 1 / 8
+
+
+def test_variables_excluded_from_weight_decay_are_not_decayed():
+    (kernel, bias), gradients = variables()
+    optimizer = AdamW(0.1, weight_decay=0.2)
+    optimizer.exclude_from_weight_decay(var_list=[kernel])
+    without = AdamW(0.1, weight_decay=0.0)
+    (same, other), _ = variables()
+    optimizer.apply(gradients, [kernel, bias])
+    without.apply(gradients, [same, other])
+    assert not optimizer.is_decayed(kernel)
+    np.testing.assert_array_equal(kernel.numpy(), same.numpy())
+
+
 def test_warm_up_as_a_share_and_in_examples():
     assert create_optimizer(1.0, 900, 0.1).schedule.num_warmup_steps == 90
     assert steps_of(examples=1000, batch_size=32) == 32 and steps_of(32, 32) == 1
+    with pytest.raises(ValueError, match="must be 1 or more. Received: examples=100, batch_size=0"):
+        steps_of(examples=100, batch_size=0)
 
 
 def classifier():

@@ -21,6 +21,9 @@ class ShuffledBatches:
         batch_at: function from an int64 tensor (batch,) of numbers of examples to a batch, run in `tf.data`.
         seed: int, 0 or more.
         lengths: ints (examples,), such as characters of the texts. Default: batches are not sorted by length.
+
+    Raises:
+        ValueError: There are no examples, or not as many lengths.
     """
 
     def __init__(self, num_examples, batch_size, batch_at, seed=0, lengths=None):
@@ -33,6 +36,11 @@ class ShuffledBatches:
         self.batch_at = batch_at
         self.seed = seed
         self.lengths = None if lengths is None else tf.cast(tf.convert_to_tensor(lengths), tf.int64)
+        if lengths is not None and self.lengths.shape != [num_examples]:
+            raise ValueError(
+                "lengths must be one number for each example. "
+                f"Received: lengths of shape {tuple(self.lengths.shape)}, num_examples={num_examples}."
+            )
 
     @property
     def steps_per_epoch(self):

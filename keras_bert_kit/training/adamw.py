@@ -19,17 +19,26 @@ class AdamW(keras.optimizers.Adam):
 
     Args:
         learning_rate: float or schedule.
-        weight_decay: float, share of a weight taken off per step, times the rate.
+        weight_decay: float or None, share of a weight taken off per step, times the rate. None and 0 take nothing off.
         beta_1: float, decay of the mean of gradients, m.
         beta_2: float, decay of the mean of squared gradients, v.
         epsilon: float.
         **kwargs: of `keras.optimizers.Optimizer`, such as `global_clipnorm`.
+
+    Raises:
+        ValueError: The weight decay is below 0, or the norm to clip to is not above 0.
     """
 
     def __init__(self, learning_rate=5e-5, weight_decay=0.01, beta_1=0.9, beta_2=0.999, epsilon=1e-6, **kwargs):
+        clip = kwargs.get("global_clipnorm")
+        if not (weight_decay is None or weight_decay >= 0) or not (clip is None or clip > 0):
+            raise ValueError(
+                "weight_decay must be 0 or more, and global_clipnorm above 0; None turns either off. "
+                f"Received: weight_decay={weight_decay}, global_clipnorm={clip}."
+            )
         # Keras' own weight decay knows no rate of a single variable, so it is off.
         super().__init__(learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, **kwargs)
-        self.decay = weight_decay
+        self.decay = weight_decay or 0.0
         self.schedule = learning_rate
         self._rate_factors = ()
         self._gradient_factor = 1.0
@@ -56,14 +65,24 @@ class AdamW(keras.optimizers.Adam):
             self._gradient_factor = 1.0
 
     def build(self, variables):
-        """Makes the moments, and finds the rate factor of each variable."""
-        super().build(variables)
+        """Makes the moments, and finds the rate factor of each variable; one for another model's is an error."""
         factors = {id(variable): factor for variable, factor in self._rate_factors}
+        ours = {id(variable) for variable in variables}
+        others = [v.path for v, _ in self._rate_factors if v.trainable and id(v) not in ours]
+        if others:
+            raise ValueError(
+                "Rate factors must be of variables that are trained. Received: factors of others, "
+                f"{', '.join(others[:3])}{', …' * (len(others) > 3)}. Make them from the model that is trained."
+            )
+        super().build(variables)
         self._factors = [factors.get(id(variable), 1.0) for variable in variables]
 
     def is_decayed(self, variable):
-        """Says whether weight decay is applied to a variable: those with two axes or more are matrices and tables."""
-        return self.decay > 0 and len(variable.shape) >= 2
+        """Says whether weight decay is applied to a variable: to matrices and tables, which have two axes or more.
+
+        Those that `exclude_from_weight_decay` was given are left out.
+        """
+        return self.decay > 0 and len(variable.shape) >= 2 and self._use_weight_decay(variable)
 
     def rate_factor(self, variable):
         """Returns the factor on the rate of a variable, a float, or a scalar tensor where it changes with the step."""

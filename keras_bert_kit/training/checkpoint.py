@@ -16,7 +16,7 @@ import safetensors
 from safetensors.numpy import load_file, save_file
 
 from keras_bert_kit.errors import CheckpointError
-from keras_bert_kit.files import folder_written_beside, sha256_of
+from keras_bert_kit.files import file_written_beside, folder_written_beside, sha256_of
 
 _VARIABLES, _STATE = "variables.safetensors", "state.json"
 
@@ -56,22 +56,37 @@ class Checkpoints:
         Raises:
             OSError: It cannot be written: the earlier checkpoints are as they were.
         """
-        self._write("step", step, state, self.keep_last)
+        self._write("step", step, state)
+        self._remove("step", self.steps()[: -self.keep_last])
+
+    def update(self, step, state):
+        """Writes another state into the checkpoint of a step, where there is one; arguments as in `save`."""
+        path = self._path(step) / _STATE
+        if self.writes and path.is_file():
+            content = json.loads(path.read_text(encoding="utf-8")) | {"state": state}
+            with file_written_beside(path) as beside:
+                beside.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
     def save_best(self, step, state):
         """Writes a checkpoint of the best model so far, then removes the one before; arguments as in `save`."""
-        self._write("best", step, state, 1)
+        self._write("best", step, state)
+        self._remove("best", [old for old in self.steps("best") if old != step])
 
-    def restore_best(self):
-        """Assigns the variables of the best checkpoint; returns its step, or None where there is none.
+    def restore_best(self, group="model"):
+        """Assigns those variables of the best checkpoint whose names begin with `<group>/`; returns its step.
 
         Raises:
-            CheckpointError: It is damaged.
+            CheckpointError: There is none, it is damaged, or it belongs to another model. No variable was changed.
         """
-        for step in reversed(self.steps("best")):
-            self._assign(self._read(self._path(step, "best"))[1], self._path(step, "best"))
-            return step
-        return None
+        steps = self.steps("best")
+        if not steps:
+            raise CheckpointError(
+                f"The folder must hold the checkpoint of a best evaluation. Received: {self.folder}, without a folder "
+                "best-…, which fit writes there when it is given a validation_dataset."
+            )
+        path = self._path(steps[-1], "best")
+        self._assign(self._read(path)[1], path, f"{group}/")
+        return steps[-1]
 
     def restore(self):
         """Restores the newest checkpoint that is whole; damaged ones are reported, and the one before is taken.
@@ -111,17 +126,17 @@ class Checkpoints:
     def _path(self, step, kind="step"):
         return self.folder / f"{kind}-{step:08d}"
 
-    def _write(self, kind, step, state, keep):
-        if not self.writes:
-            return
-        if step not in self.steps(kind):
+    def _write(self, kind, step, state):
+        if self.writes and step not in self.steps(kind):
             with folder_written_beside(self._path(step, kind)) as beside:
                 arrays = {name: np.asarray(variable.numpy()) for name, variable in self.variables.items()}
                 save_file(arrays, beside / _VARIABLES)
                 content = {"step": step, "sha256": sha256_of(beside / _VARIABLES), "state": state}
                 (beside / _STATE).write_text(json.dumps(content, indent=1), encoding="utf-8")
-        for old in self.steps(kind)[:-keep]:
-            shutil.rmtree(self._path(old, kind))
+
+    def _remove(self, kind, steps):
+        for step in steps if self.writes else ():
+            shutil.rmtree(self._path(step, kind))
 
     def _read(self, folder):
         try:
@@ -132,8 +147,11 @@ class Checkpoints:
         except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
             raise CheckpointError(f"{folder} cannot be read: {error}.") from None
 
-    def _assign(self, arrays, folder):
-        shapes = {name: tuple(variable.shape) for name, variable in self.variables.items()}
+    def _assign(self, arrays, folder, beginning=""):
+        """Assigns the variables whose names begin so, all of them or none."""
+        arrays = {name: array for name, array in arrays.items() if name.startswith(beginning)}
+        variables = {name: variable for name, variable in self.variables.items() if name.startswith(beginning)}
+        shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
         faults = [f"{name}: not in the checkpoint" for name in shapes.keys() - arrays.keys()]
         faults += [f"{name}: not in this run" for name in arrays.keys() - shapes.keys()]
         faults += [
@@ -147,7 +165,7 @@ class Checkpoints:
                 + "; ".join(sorted(faults)[:10])
                 + ". Give another checkpoint_dir, or the first model."
             )
-        for name, variable in self.variables.items():
+        for name, variable in variables.items():
             variable.assign(arrays[name])
 
     def _remove_leftovers(self):

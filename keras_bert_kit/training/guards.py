@@ -43,7 +43,7 @@ def check_schedule(schedule, steps, batch_size):
 
 
 def check_batch(model, inputs, labels):
-    """Looks at one batch: labels out of range, rows without a token, outputs that are no logits.
+    """Looks at one batch: labels out of range, rows without a token, outputs that are no logits, regularizers.
 
     Args:
         model: `keras.Model`; where its output is one tensor, (..., classes), or a dictionary of them, labels are
@@ -56,7 +56,7 @@ def check_batch(model, inputs, labels):
         different numbers: of pre-training, ln(vocabulary) and ln(2), which is hard to leave for thousands of steps.
 
     Raises:
-        TrainingError: A label is not a class.
+        TrainingError: A label is not a class, or the model has losses of its own.
     """
     if isinstance(inputs, dict) and "input_mask" in inputs:
         empty = int(np.sum(np.all(np.asarray(inputs["input_mask"]) == 0, axis=-1)))
@@ -65,30 +65,94 @@ def check_batch(model, inputs, labels):
                 f"Every row should hold tokens. Received: {empty} rows with an input_mask of zeros in the first batch.",
                 stacklevel=3,
             )
-    outputs = model(tf.nest.map_structure(lambda tensor: tensor[:_ROWS], inputs), training=False)
-    if isinstance(outputs, dict) and isinstance(labels, dict):
-        for name in outputs.keys() & labels.keys():
-            _check_labels(outputs[name], labels[name], f" of {name}")
-        return None
-    if not tf.is_tensor(outputs) or not tf.is_tensor(labels):
-        return None
-    _check_labels(outputs, labels)
-    return outputs.shape[-1]
-
-
-def _check_labels(outputs, labels, of_what=""):
-    classes, found = outputs.shape[-1], np.asarray(labels)
-    wrong = found[(found != IGNORED_LABEL) & ((found < 0) | (found >= classes))]
-    if wrong.size:
+    outputs = _outputs_of_some(model, inputs)
+    pairs = _pairs(outputs, labels)
+    if faults := _label_faults(pairs):
+        raise TrainingError(f"{' '.join(faults)} Nothing was trained; number the classes from 0.")
+    if model.losses:
         raise TrainingError(
-            f"Labels{of_what} must be class numbers from 0 to {classes - 1}, or {IGNORED_LABEL} for no target. "
-            f"Received: {sorted(set(wrong.tolist()))[:10]}. Nothing was trained; number the classes from 0."
+            "The Trainer makes the loss alone smaller, so the model must not add losses of its own. Received: "
+            f"{len(model.losses)} in model.losses, such as of regularizers. Take them out; weight_decay of "
+            "create_optimizer keeps weights small."
         )
-    numbers = np.asarray(outputs, dtype="float64")
+    for name, logits, _ in pairs:
+        _warn_of_probabilities(logits, name)
+    return outputs.shape[-1] if tf.is_tensor(outputs) and tf.is_tensor(labels) else None
+
+
+def is_broken(logs, loss_scale):
+    """Says whether a step was one to stop at: its loss or its gradient is not finite.
+
+    Of float16 an infinite gradient alone is none: the step was left out, and the loss scale halved, until that is 1.
+
+    Args:
+        logs: dictionary with `loss` and `gradient_norm`.
+        loss_scale: `LossScale` or None.
+    """
+    finite = math.isfinite(logs["loss"]), math.isfinite(logs["gradient_norm"])
+    was_left_out = not finite[1] and loss_scale is not None and float(loss_scale.value.numpy()) > 1.0
+    return not all(finite) and not was_left_out
+
+
+def broken_step(step, logs, model, batches):
+    """Makes the error that says why a step broke.
+
+    Args:
+        step: int.
+        logs: dictionary of floats, of that step.
+        model: `keras.Model`.
+        batches: `tf.data.Dataset` in which to look for labels that are no classes: the batch of that step first, or
+            where that cannot be had, as data is shuffled anew, an epoch.
+
+    Returns:
+        `TrainingError`.
+    """
+    faults = ()
+    if math.isfinite(logs["gradient_norm"]):  # a label that is no class has a loss of NaN and no gradient
+        faults = next((found for batch in batches if (found := label_faults(model, *batch))), ())
+    why = " ".join(faults) or "Lower the learning rate, or look for broken examples and labels in that batch."
+    return TrainingError(
+        f"Loss and gradient must be finite. Received: loss {logs['loss']}, gradient norm {logs['gradient_norm']} at "
+        f"step {step}. {why} The checkpoints are from before that step."
+    )
+
+
+def label_faults(model, inputs, labels):
+    """Says which labels of a batch are no classes: list of str, one for each output that has such labels."""
+    return _label_faults(_pairs(_outputs_of_some(model, inputs), labels))
+
+
+def _outputs_of_some(model, inputs):
+    return model(tf.nest.map_structure(lambda tensor: tensor[:_ROWS], inputs), training=False)
+
+
+def _pairs(outputs, labels):
+    """List of (name, output, labels) of the outputs that have labels; one that is alone has the name ""."""
+    outputs, labels = (tensors if isinstance(tensors, dict) else {"": tensors} for tensors in (outputs, labels))
+    pairs = [(name, outputs[name], labels[name]) for name in sorted(outputs.keys() & labels.keys())]
+    return [pair for pair in pairs if tf.is_tensor(pair[1]) and tf.is_tensor(pair[2])]
+
+
+def _label_faults(pairs):
+    faults = []
+    for name, logits, labels in pairs:
+        classes, found = logits.shape[-1], np.asarray(labels)
+        in_range = (found >= 0) & (found < classes) & (found % 1 == 0)
+        wrong = sorted(set(found[(found != IGNORED_LABEL) & ~in_range].tolist()))[:10]
+        if wrong:
+            faults.append(
+                f"Labels{f' of {name}' * bool(name)} must be class numbers from 0 to {classes - 1}, or {IGNORED_LABEL} "
+                f"for no target. Received: {wrong}."
+            )
+    return faults
+
+
+def _warn_of_probabilities(logits, name):
+    numbers = np.asarray(logits, dtype="float64")
     if numbers.size and numbers.min() >= 0 and np.allclose(numbers.sum(axis=-1), 1.0, atol=1e-3):
         warnings.warn(
-            f"The loss takes logits. Received: outputs{of_what} that are probabilities (from 0 to 1, adding up to 1). "
-            "Leave the softmax out of the model.",
+            f"The loss takes logits. Received: outputs{f' of {name}' * bool(name)} that are probabilities (from 0 to "
+            "1, adding up to 1). Leave the softmax out of the model.",
             stacklevel=4,
         )
 

@@ -5,6 +5,8 @@ words. So a loss here never divides. It says how many targets there are, and wha
 divides by the count over all replicas.
 """
 
+import math
+
 import tensorflow as tf
 
 IGNORED_LABEL = -100  # Hugging Face's and PyTorch's convention
@@ -33,12 +35,16 @@ class CrossEntropy:
         return {"loss": tf.reduce_sum(_targets(labels))}
 
     def sums(self, labels, logits):
-        """Returns {name: sum of losses, scalar float32}, in nats, under the names of `counts`."""
+        """Returns {name: sum of losses, scalar float32}, in nats, under the names of `counts`.
+
+        It is NaN where a label is neither a class number nor -100: on some devices it would pass for another class.
+        """
         labels, logits = self._checked(labels, logits)
         labels, logits = tf.reshape(labels, [-1]), tf.reshape(logits, [-1, logits.shape[-1]])
-        safe = tf.where(labels == IGNORED_LABEL, 0, labels)
-        losses = _cross_entropy(safe, tf.cast(logits, tf.float32))
-        return {"loss": tf.reduce_sum(losses * _targets(labels))}
+        is_class = (labels >= 0) & (labels < logits.shape[-1])
+        losses = _cross_entropy(tf.where(is_class, labels, 0), tf.cast(logits, tf.float32))
+        otherwise = tf.where(labels == IGNORED_LABEL, 0.0, math.nan)
+        return {"loss": tf.reduce_sum(tf.where(is_class, losses, otherwise))}
 
     def metrics(self, labels, logits):
         """Returns {name: (sum, count)}, scalars float32: `accuracy`, and `accuracy of <class>` for each name."""
@@ -63,7 +69,7 @@ class CrossEntropy:
                 "Labels must be class numbers, of the shape of the logits without the last axis. "
                 f"Received: labels {labels.shape}, logits {logits.shape}."
             )
-        return tf.cast(labels, tf.int32), logits
+        return _as_classes(labels), logits
 
 
 class PretrainingLoss:
@@ -146,6 +152,12 @@ def _cross_entropy(labels, logits):
         return None, wrong * upstream[:, tf.newaxis]
 
     return log_sums - own, gradient
+
+
+def _as_classes(labels):
+    """Labels as int32; -1, which is no class, for a number such as 0.5."""
+    classes = tf.cast(labels, tf.int32)
+    return tf.where(tf.cast(classes, labels.dtype) == labels, classes, -1) if labels.dtype.is_floating else classes
 
 
 def _targets(labels):

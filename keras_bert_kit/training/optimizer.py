@@ -39,8 +39,8 @@ def create_optimizer(
         optimizer_type: `"adamw"`, or `"lamb"` for large batches.
         beta_1: float, decay of the mean of gradients.
         poly_power: float, the fall is `(remaining share) ** poly_power`; 1 is linear.
-        weight_decay: float, share of a weight taken off per step, times the rate. Biases and LayerNorm's `gamma` and
-            `beta` are left out: see `AdamW`.
+        weight_decay: float or None, share of a weight taken off per step, times the rate. Biases and LayerNorm's
+            `gamma` and `beta` are left out: see `AdamW`.
         global_clipnorm: float or None, gradients are scaled down together to at most this norm.
         epsilon: float, added to the root of the mean square of gradients.
         rate_factors: list of (variable, factor) for variables with a rate of their own, such as `rates_by_depth` gives.
@@ -49,7 +49,7 @@ def create_optimizer(
         `AdamW` or `Lamb`, a `keras.optimizers.Optimizer` for `Trainer`, `compile` or a loop.
 
     Raises:
-        ValueError: A count of steps or a rate makes no sense.
+        ValueError: A count of steps, a rate, the weight decay or the norm to clip to makes no sense.
 
     Example:
 
@@ -75,5 +75,12 @@ def steps_of(examples, batch_size):
     Args:
         examples: int.
         batch_size: int, global: over all replicas and micro-batches.
+
+    Raises:
+        ValueError: One of them is below 1.
     """
+    if examples < 1 or batch_size < 1:
+        raise ValueError(
+            f"examples and batch_size must be 1 or more. Received: examples={examples}, batch_size={batch_size}."
+        )
     return -(-examples // batch_size)

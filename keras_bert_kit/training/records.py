@@ -14,16 +14,18 @@ class Records:
     Args:
         folder: where `log.jsonl` lies, or None to keep the records in memory only.
         step: int, the step that the run goes on from.
+        validated: bool, whether the evaluation after that step is done; if not, it is done again.
 
     Attributes:
         lines: list of dictionaries, all of the run.
     """
 
-    def __init__(self, folder, step=0):
+    def __init__(self, folder, step=0, validated=True):
         self.path = folder and Path(folder) / "log.jsonl"
         self.lines = []
         if self.path and self.path.is_file():
-            self.lines = [line for line in self._whole_lines() if line["step"] <= step]
+            done = (step, validated)
+            self.lines = [line for line in self._whole_lines() if (line["step"], "validation" in line) <= done]
         if self.path:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             beside = self.path.with_name(self.path.name + ".tmp")

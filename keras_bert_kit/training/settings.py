@@ -1,6 +1,7 @@
 """`require_same_settings`: a run that goes on must be the run that began."""
 
 import json
+import uuid
 from pathlib import Path
 
 from keras_bert_kit.errors import CheckpointError
@@ -11,7 +12,8 @@ _FILE = "settings.json"
 def require_same_settings(folder, settings):
     """Writes the settings of a run beside its checkpoints, or compares them with those that are there.
 
-    With another batch size, for example, the same number of steps would be another number of epochs.
+    With another batch size, for example, the same number of steps would be another number of epochs. As long as there
+    is no checkpoint, there is nothing to go on from, and other settings take the place of the first.
 
     Args:
         folder: of the checkpoints.
@@ -22,9 +24,9 @@ def require_same_settings(folder, settings):
     """
     path = Path(folder) / _FILE
     settings = json.loads(json.dumps(settings))
-    if not path.is_file():
+    if not path.is_file() or not any(path.parent.glob("step-*")):
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(_FILE + ".tmp")
+        beside = path.with_name(f".tmp-{uuid.uuid4().hex}-{_FILE}")  # all workers write, perhaps at once
         beside.write_text(json.dumps(settings, indent=1, ensure_ascii=False), encoding="utf-8")
         beside.replace(path)
         return
