@@ -103,6 +103,21 @@ def test_token_ids(trained, signatures):
     np.testing.assert_allclose(answers["probabilities"], probabilities_of(model, pack, TEXTS), atol=1e-5)
 
 
+def test_token_ids_that_a_server_padded(trained, signatures):
+    """TF Serving fills each input of a shorter request up with its first element: [CLS], a mask of 1, type 0."""
+    pack = BertPacker(trained[1].tokenizer, None, max_sequence_length=16)
+    short, long = pack(["We love the news", ""]), pack(["team wins the game " * 20])
+
+    def padded(tensor):
+        added = [[0, 0], [0, long["input_mask"].shape[1] + 3 - tensor.shape[1]]]
+        return np.pad(tensor, added, constant_values=tensor.numpy().flat[0])
+
+    for inputs in (short, long):
+        answers = signatures["token_ids"](**{name: tf.constant(padded(x)) for name, x in inputs.items()})
+        expected = signatures["token_ids"](**inputs)
+        np.testing.assert_allclose(answers["logits"], expected["logits"], atol=1e-5)
+
+
 def test_examples(serve, signatures):
     examples = [example_of(text.encode()) for text in TEXTS]
     answers = signatures["examples"](examples=tf.constant(examples))

@@ -32,8 +32,8 @@ model_config_list {
 }
 """
 
-# A request may be larger than what is computed at once. Token ids of different lengths are padded with 0, which
-# input_mask has there too. Threads: as many as the server has cores.
+# A request may be larger than what is computed at once. Token ids of different lengths are filled up with what each
+# input begins with: `mask_without_servers_padding` in signatures.py. Threads: as many as the server has cores.
 _BATCHING_PARAMETERS = """\
 max_batch_size { value: 1024 }
 enable_large_batch_splitting { value: true }
