@@ -357,7 +357,8 @@ def test_every_output_is_checked(asked, version, monkeypatch, loader, name, outp
         ({"signatures": "serving_default"}, "signatures must be of .*Received: 'serving_default'"),
         ({"signatures": ["embed"]}, "and serving_default among them"),
         ({"signatures": ["serving_default", "predict"]}, r"Received: \['serving_default', 'predict'\]"),
-        ({"long_text": "cut", "embedding": "max", "max_windows": 0}, "'cut'; embedding .*'max'; max_windows .* 0"),
+        ({"long_text": "cut", "embedding": "max", "max_windows": 0}, "'cut'; embedding .*'max'; .*max_windows=0"),
+        ({"max_windows": 2**32}, "max_windows must be an int from 1 to 2147483647. Received: max_windows=4294967296"),
     ],
 )
 def test_settings_out_of_range(trained, tmp_path, settings, message):

@@ -10,6 +10,7 @@ from keras_bert_kit.files import require_writable
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES
 from keras_bert_kit.text import BertPacker
+from keras_bert_kit.text.packer import fault_of_max_windows
 
 LARGEST_GRAPH_BYTES = 2**31 - 2**26  # a message of protobuf, less what is not weights
 
@@ -48,8 +49,8 @@ def require_settings(model, signatures, long_text, max_windows, embedding, freez
         faults.append(f"long_text must be one of {LONG_TEXTS}. Received: {long_text!r}")
     if embedding not in EMBEDDINGS:
         faults.append(f"embedding must be one of {EMBEDDINGS}. Received: {embedding!r}")
-    if not isinstance(max_windows, int) or max_windows < 1:
-        faults.append(f"max_windows must be an int of at least 1. Received: {max_windows!r}")
+    if fault := fault_of_max_windows(max_windows):
+        faults.append(fault)
     if quantize not in (None, "int8"):
         faults.append(f"quantize must be None or 'int8'. Received: {quantize!r}")
     if quantize is None and calibration_texts is not None:
