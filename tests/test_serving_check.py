@@ -146,6 +146,14 @@ def test_an_export_that_says_less(folder, tmp_path, monkeypatch):
     assert list(inspect_export(tmp_path).signatures) == ["serving_default"]
 
 
+def test_labels_for_calibration_are_checked_before_the_export(folder, run, tmp_path):
+    (tmp_path / "texts.csv").write_text("label,text\nWorld,the news\nSports,team wins\n", encoding="utf-8")
+    words = ("--max-length", 16, "--int8", "--calibrate", tmp_path / "texts.csv")
+    code, _, err = run("export", folder / "trained", "--out", tmp_path / "news", *words)
+    assert code == 1 and "every label must be one of the model's classes. Received: 'Sports' (1 rows)" in err
+    assert not (tmp_path / "news").exists()
+
+
 def test_export_by_command(folder, run, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)
     words = ("--out", tmp_path / "news", "--signature", "metadata", "--signature", "embed", "--embedding", "cls")

@@ -140,12 +140,6 @@ def _dense_layers(block):
     return block.attention.qkv, block.attention.output_dense, block.intermediate, block.output_dense
 
 
-def probabilities_of(model, pack, texts):
-    """What a trained model says: float32 array (texts, classes)."""
-    with tf.device("CPU:0"):
-        return np.stack(answer_in_batches(texts, lambda batch: tf.nn.softmax(model(pack(batch))).numpy(), BATCH_SIZE))
-
-
 def questions_of(texts):
     """What the exported model is asked to compare it: list of `Question`, without an expected answer."""
     batches = [texts[first : first + BATCH_SIZE] for first in range(0, len(texts), BATCH_SIZE)]

@@ -23,7 +23,7 @@ from keras_bert_kit.errors import ExportError
 from keras_bert_kit.files import folder_written_beside, sha256_of
 from keras_bert_kit.serving import calibration, check, int8
 from keras_bert_kit.serving.ops import require_core_ops
-from keras_bert_kit.serving.questions import question_for
+from keras_bert_kit.serving.questions import probabilities_of, question_for
 from keras_bert_kit.serving.requirements import (
     dtype_in_graph,
     longest,
@@ -193,7 +193,7 @@ def _compare(folder, trained, questions, quantize, texts):
     answers = check.fresh_answers(folder, questions + calibration.questions_of(texts))["answers"]
     of_questions = {loader: rows[: len(questions)] for loader, rows in answers.items()}
     check.largest_difference(of_questions, questions, trained.model.class_names, *bounds)
-    expected = calibration.probabilities_of(trained.model, trained.pack, texts)
+    expected = probabilities_of(trained, texts)
     return [calibration.compare(expected, rows[len(questions) :]) for rows in answers.values()][0]
 
 
