@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -31,6 +32,8 @@ def folder(tmp_path_factory):
         patch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)  # tested in test_serving_export.py
         export_for_serving(model, pack, folder / "served", signatures=SIGNATURES, long_text="window")
         export_for_serving(model, pack, folder / "served", signatures=FEW)
+        only_first = BertPacker(pack.tokenizer, None, max_sequence_length=16, truncation="only_first")
+        export_for_serving(model, only_first, folder / "only first", signatures=("serving_default", "pairs"))
     return folder
 
 
@@ -70,6 +73,15 @@ def test_check_export(folder, run):
     assert found["tensorflow"] == tf.__version__
     assert 0 <= found["difference_between_processes"] < 1e-5
     assert 0 < found["difference_to_model"] < 1e-5
+
+
+def test_the_packer_is_that_of_the_export(folder, run, tmp_path, monkeypatch):
+    """Also the Python, which is given from where the command runs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").symlink_to(sys.prefix)
+    python = Path("other") / Path(sys.executable).relative_to(sys.prefix)
+    code, _, err = run("check-export", folder / "only first", "--model", folder / "trained", "--python", python)
+    assert code == 0, err
 
 
 def test_help(run):
@@ -139,7 +151,7 @@ def test_an_export_that_says_less(folder, tmp_path, monkeypatch):
     shutil.copytree(folder / "served" / "2", tmp_path / "1")
     kit_file = tmp_path / "1" / export.KIT_FILE
     content = json.loads(kit_file.read_text(encoding="utf-8"))
-    for name in ("dtype", "signatures", "long_text", "max_windows", "embedding"):
+    for name in ("dtype", "signatures", "long_text", "max_windows", "truncation", "embedding", "quantize"):
         del content[name]
     kit_file.write_text(json.dumps(content), encoding="utf-8")
     monkeypatch.setattr(check, "fresh_answers", lambda *args: {"tensorflow": tf.__version__, "answers": {}})

@@ -129,7 +129,9 @@ def int8_classifier(model, pack, texts):
         for block, layers in zip(encoder.blocks, dense, strict=True):
             block.products = Products(*map(Observed, layers))
         with with_weights(weights):
-            answer_in_batches(texts, lambda batch: encoder(pack(batch), only="tokens")["sequence_output"], BATCH_SIZE)
+            answer_in_batches(
+                (texts,), lambda batch: encoder(pack(batch), only="tokens")["sequence_output"], BATCH_SIZE
+            )
         for block in encoder.blocks:
             block.products = Products(*(Int8Dense(one.dense, one.largest_input) for one in block.products))
     return classifier, weights

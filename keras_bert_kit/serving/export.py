@@ -215,6 +215,7 @@ def _write_kit_file(served, signatures, folder, ops, dtype, quantize, found):
     content = served.metadata_strings | {
         "tensorflow_version": tf.__version__,
         "max_sequence_length": longest(served.pack),
+        "truncation": served.pack.truncation,
         "signatures": list(signatures),
         "long_text": served.long_text,
         "max_windows": served.max_windows,

@@ -107,7 +107,7 @@ def example_of(text):
 
 def probabilities_of(signatures, texts):
     """What the trained model says to texts, in windows where they are asked for: float32 array (texts, classes)."""
-    return np.stack(answer_in_batches(texts, lambda batch: _over_windows(signatures, _probabilities, batch), 32))
+    return np.stack(answer_in_batches((texts,), lambda batch: _over_windows(signatures, _probabilities, batch), 32))
 
 
 def _over_windows(signatures, function, texts):

@@ -25,7 +25,7 @@ from keras_bert_kit.text import BertPacker
 LONG_TEXTS = ("truncate", "window")
 EMBEDDINGS = ("mean", "cls")
 
-_INPUTS = {
+INPUTS = {
     "serving_default": ("text",),
     "pairs": ("text_a", "text_b"),
     "token_ids": ENCODER_INPUTS,
@@ -33,7 +33,7 @@ _INPUTS = {
     "embed": ("text",),
     "metadata": ("request",),
 }
-SIGNATURES = tuple(_INPUTS)
+SIGNATURES = tuple(INPUTS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Signatures:
         return {
             name: tf.function(
                 getattr(self, name),
-                input_signature=[_spec(name, argument) for argument in _INPUTS[name]],
+                input_signature=[_spec(name, argument) for argument in INPUTS[name]],
                 autograph=False,
             )
             for name in names
