@@ -21,7 +21,7 @@ from keras_bert_kit.serving import Predictor, export_for_serving
 from keras_bert_kit.serving.calibration import Int8Comparison, halves
 from keras_bert_kit.serving.export import KIT_FILE
 from keras_bert_kit.serving.questions import probabilities_of
-from keras_bert_kit.serving.server_files import curl_line
+from keras_bert_kit.serving.server_files import curl_line, served_name
 from keras_bert_kit.serving.signatures import EMBEDDINGS, LONG_TEXTS, SIGNATURES, Signatures
 from keras_bert_kit.training.strategy import KINDS as STRATEGIES
 from keras_bert_kit.training.strategy import describe, make_strategy
@@ -195,7 +195,7 @@ def export(model, out, max_length, dtype, signatures, int8, calibrate, label_col
     classifier = require_classifier(bert)
     labels = label_ids(examples, classifier.class_names) if int8 else None
     version = export_for_serving(classifier, pack, out, signatures=signatures, weights_source=source, **settings)
-    line = curl_line(out.resolve().name)
+    line = curl_line(served_name(out))
     result, lines = {"saved_model": str(version), "curl": line}, [f"exported to {version}", f"ask a server: {line}"]
     if int8:
         found = json.loads((version / KIT_FILE).read_text(encoding="utf-8"))["int8"]
