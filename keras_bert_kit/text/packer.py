@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from keras_bert_kit.text.layout import lay_out, slide, span_of, truncate
 from keras_bert_kit.text.texts import as_segments
-from keras_bert_kit.text.tokenizer import PACKAGE
+from keras_bert_kit.text.tokenizer import PACKAGE, BertTokenizer
 
 TRUNCATIONS = ("longest_first", "only_first", "only_second")
 LARGEST_MAX_WINDOWS = 2**31 - 1  # they are counted in int32
@@ -76,6 +76,11 @@ class BertPacker(keras.layers.Layer):
         self, tokenizer, sequence_length=128, *, max_sequence_length=512, truncation="longest_first", **kwargs
     ):
         super().__init__(**{"trainable": False, "dtype": "int32", **kwargs})
+        if not isinstance(tokenizer, BertTokenizer):
+            remedy = ".tokenizer of that" if hasattr(tokenizer, "tokenizer") else "BertTokenizer.from_vocab_file(path)"
+            raise ValueError(
+                f"tokenizer must be a BertTokenizer. Received: a {type(tokenizer).__name__}. Give {remedy}."
+            )
         _check_length("max_sequence_length", max_sequence_length, largest=None)
         if sequence_length is not None:
             _check_length("sequence_length", sequence_length, largest=max_sequence_length)
