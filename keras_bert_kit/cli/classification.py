@@ -163,7 +163,9 @@ def evaluate(model, eval_path, max_length, label_column, text_columns):
 )
 @click.option("--embedding", default="mean", show_default=True, type=click.Choice(EMBEDDINGS), help="Of `embed`.")
 @click.option(
-    "--freeze/--no-freeze", default=None, help="Weights as constants of the graph. Default: if they are small."
+    "--freeze/--no-freeze",
+    default=None,
+    help="Weights as constants of the graph. Default: in half precision, up to 512 MB; in float32 not. int8: always.",
 )
 @click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES), help="What is computed in.")
 @click.option("--int8", is_flag=True, help="Multiply in int8: faster batches, x86-64 servers with oneDNN only.")

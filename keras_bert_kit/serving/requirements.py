@@ -22,7 +22,8 @@ def require_exportable(model, pack):
     if not isinstance(model, BertClassifier) or not all(isinstance(name, str) for name in names):
         raise ExportError(
             "A served model must be a BertClassifier, with strings for class_names. "
-            f"Received: a {type(model).__name__} with class_names={names!r}. Keep other models with save_pretrained."
+            f"Received: a {type(model).__name__} with class_names={names!r}. Keep other models with save_pretrained; "
+            "to serve the embeddings of an encoder, put a BertClassifier on it."
         )
     if not isinstance(pack, BertPacker):
         raise ExportError(f"pack must be the BertPacker of the training. Received: a {type(pack).__name__}.")
