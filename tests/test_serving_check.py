@@ -4,13 +4,13 @@ import json
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 import tensorflow as tf
 from serving_models import CLASS_NAMES, small_classifier, small_pack
 
 from keras_bert_kit import cli
+from keras_bert_kit.cli import check_export as check_export_command
 from keras_bert_kit.errors import ExportError
 from keras_bert_kit.pretrained import save_pretrained
 from keras_bert_kit.serving import check, export, export_for_serving
@@ -32,8 +32,6 @@ def folder(tmp_path_factory):
         patch.setattr(check, "require_same_answers", lambda *args, **kwargs: 0.0)  # tested in test_serving_export.py
         export_for_serving(model, pack, folder / "served", signatures=SIGNATURES, long_text="window")
         export_for_serving(model, pack, folder / "served", signatures=FEW)
-        only_first = BertPacker(pack.tokenizer, None, max_sequence_length=16, truncation="only_first")
-        export_for_serving(model, only_first, folder / "only first", signatures=("serving_default", "pairs"))
     return folder
 
 
@@ -75,13 +73,39 @@ def test_check_export(folder, run):
     assert 0 < found["difference_to_model"] < 1e-5
 
 
-def test_the_packer_is_that_of_the_export(folder, run, tmp_path, monkeypatch):
-    """Also the Python, which is given from where the command runs."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "other").symlink_to(sys.prefix)
-    python = Path("other") / Path(sys.executable).relative_to(sys.prefix)
-    code, _, err = run("check-export", folder / "only first", "--model", folder / "trained", "--python", python)
-    assert code == 0, err
+@pytest.mark.parametrize("said", [{"truncation": "only_first"}, {}])
+def test_the_packer_is_that_of_the_export(folder, run, tmp_path, monkeypatch, said):
+    """Exports of version 0.1 did not say how they truncate."""
+    shutil.copytree(folder / "served" / "2", tmp_path / "1")
+    kit_file = tmp_path / "1" / export.KIT_FILE
+    content = json.loads(kit_file.read_text(encoding="utf-8"))
+    assert content.pop("truncation") == "longest_first"
+    kit_file.write_text(json.dumps(content | said), encoding="utf-8")
+    asked = {}
+
+    def inspect(path, **settings):
+        asked.update(settings)
+        raise ExportError("This is enough.")
+
+    monkeypatch.setattr(check_export_command, "inspect_export", inspect)
+    assert run("check-export", tmp_path, "--model", folder / "trained")[0] == 1
+    assert asked["pack"].truncation == said.get("truncation", "longest_first")
+    assert asked["pack"].max_sequence_length == 16 and asked["pack"].sequence_length is None
+
+
+@pytest.mark.parametrize("python", ["other/bin/python", "./python", "python3", sys.executable])
+def test_the_python_is_found_from_where_the_command_runs(folder, monkeypatch, python):
+    """The process starts in another folder."""
+    started = []
+
+    def run(words, **settings):
+        started.append(words[0])
+        raise OSError("not really")
+
+    monkeypatch.setattr(check.subprocess, "run", run)
+    with pytest.raises(ExportError, match="not really"):
+        check.fresh_answers(folder, [], python)
+    assert started == ["python3" if python == "python3" else os.path.abspath(python)]
 
 
 def test_help(run):

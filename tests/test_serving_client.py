@@ -339,6 +339,12 @@ def test_other_refusals(asked, served, code):
     assert len(served.requests) == 1
 
 
+def test_what_a_model_requires_is_in_its_metadata(client, served):
+    assert "requires" not in client.metadata()
+    served.faults += [lambda outputs: outputs | {"requires": np.array([b"oneDNN"], object)}]
+    assert client.metadata()["requires"] == "oneDNN"
+
+
 def test_metadata_of_another_kind(client, served):
     served.faults += [without("config")]
     with pytest.raises(ServingError, match="of the signature 'metadata'"):

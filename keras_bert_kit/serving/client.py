@@ -145,7 +145,8 @@ class ServingClient:
                 name: [tf.compat.as_str(text) for text in np.ravel(value).tolist()] for name, value in outputs.items()
             }
             single = {name: texts[name][0] for name in ("kit_version", "vocabulary_sha256", "weights_source")}
-            single |= {name: texts[name][0] for name in ("requires",) if name in texts}
+            if "requires" in texts:
+                single["requires"] = texts["requires"][0]
             return {**single, "config": json.loads(texts["config"][0]), "class_names": tuple(texts["class_names"])}
         except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
             raise _unusable(f"{str(outputs)[:200]} of the signature 'metadata'") from error

@@ -11,7 +11,8 @@ from keras_bert_kit.serving.export import KIT_FILE, version_numbers
 from keras_bert_kit.serving.predictions import answer_in_batches, prediction_of, signature_for
 from keras_bert_kit.serving.signatures import INPUTS
 
-_ALWAYS_THERE = {"class_names": list, "sha256": dict, "max_sequence_length": int}
+_ALWAYS_THERE = {"class_names": list, "sha256": dict, "max_sequence_length": int}  # in kit.json, with their types
+# What exports did before they said so in their kit.json.
 _OLDER = {
     "dtype": "float32",
     "signatures": ["serving_default"],
