@@ -12,7 +12,7 @@ from keras_bert_kit.text import learn_vocabulary, write_vocabulary
 @command
 @click.argument("files", nargs=-1, required=True)
 @click.option("--vocab-size", default=30522, show_default=True, type=click.IntRange(6), help="Tokens at most.")
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The vocab.txt to write.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The vocab.txt to write.")
 @click.option("--cased", is_flag=True, help="Keep capital letters and accents.")
 @click.option("--seed", default=0, show_default=True, type=int, help="Of the lines drawn with --max-lines.")
 @click.option("--max-lines", type=click.IntRange(1), help="Learn from so many lines, drawn at random. Default: all.")
