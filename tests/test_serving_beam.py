@@ -106,6 +106,14 @@ def test_what_is_no_text(beam, version, tmp_path):
 
 @pytest.mark.peers
 @pytest.mark.filterwarnings("ignore")
+def test_arguments_that_would_say_nothing(beam, version):
+    handler = predictor_handler(version)
+    with pytest.raises(ValueError, match=r"inference_args must be left out.* Received: {'batch_size': 8}"):
+        handler.run_inference(["news"], None, {"batch_size": 8})
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore")
 def test_no_model(beam, tmp_path):
     with pytest.raises(ExportError, match="absent or empty"):
         predictor_handler(tmp_path / "nothing")

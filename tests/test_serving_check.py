@@ -10,6 +10,7 @@ import tensorflow as tf
 from serving_models import CLASS_NAMES, small_classifier, small_pack
 
 from keras_bert_kit import cli
+from keras_bert_kit.cli import check_export as check_export_command
 from keras_bert_kit.errors import ExportError
 from keras_bert_kit.pretrained import save_pretrained
 from keras_bert_kit.serving import check, export, export_for_serving
@@ -70,6 +71,41 @@ def test_check_export(folder, run):
     assert found["tensorflow"] == tf.__version__
     assert 0 <= found["difference_between_processes"] < 1e-5
     assert 0 < found["difference_to_model"] < 1e-5
+
+
+@pytest.mark.parametrize("said", [{"truncation": "only_first"}, {}])
+def test_the_packer_is_that_of_the_export(folder, run, tmp_path, monkeypatch, said):
+    """Exports of version 0.1 did not say how they truncate."""
+    shutil.copytree(folder / "served" / "2", tmp_path / "1")
+    kit_file = tmp_path / "1" / export.KIT_FILE
+    content = json.loads(kit_file.read_text(encoding="utf-8"))
+    assert content.pop("truncation") == "longest_first"
+    kit_file.write_text(json.dumps(content | said), encoding="utf-8")
+    asked = {}
+
+    def inspect(path, **settings):
+        asked.update(settings)
+        raise ExportError("This is enough.")
+
+    monkeypatch.setattr(check_export_command, "inspect_export", inspect)
+    assert run("check-export", tmp_path, "--model", folder / "trained")[0] == 1
+    assert asked["pack"].truncation == said.get("truncation", "longest_first")
+    assert asked["pack"].max_sequence_length == 16 and asked["pack"].sequence_length is None
+
+
+@pytest.mark.parametrize("python", ["other/bin/python", "./python", "python3", sys.executable])
+def test_the_python_is_found_from_where_the_command_runs(folder, monkeypatch, python):
+    """The process starts in another folder."""
+    started = []
+
+    def run(words, **settings):
+        started.append(words[0])
+        raise OSError("not really")
+
+    monkeypatch.setattr(check.subprocess, "run", run)
+    with pytest.raises(ExportError, match="not really"):
+        check.fresh_answers(folder, [], python)
+    assert started == ["python3" if python == "python3" else os.path.abspath(python)]
 
 
 def test_help(run):
@@ -139,11 +175,19 @@ def test_an_export_that_says_less(folder, tmp_path, monkeypatch):
     shutil.copytree(folder / "served" / "2", tmp_path / "1")
     kit_file = tmp_path / "1" / export.KIT_FILE
     content = json.loads(kit_file.read_text(encoding="utf-8"))
-    for name in ("dtype", "signatures", "long_text", "max_windows", "embedding"):
+    for name in ("dtype", "signatures", "long_text", "max_windows", "truncation", "embedding", "quantize"):
         del content[name]
     kit_file.write_text(json.dumps(content), encoding="utf-8")
     monkeypatch.setattr(check, "fresh_answers", lambda *args: {"tensorflow": tf.__version__, "answers": {}})
     assert list(inspect_export(tmp_path).signatures) == ["serving_default"]
+
+
+def test_labels_for_calibration_are_checked_before_the_export(folder, run, tmp_path):
+    (tmp_path / "texts.csv").write_text("label,text\nWorld,the news\nSports,team wins\n", encoding="utf-8")
+    words = ("--max-length", 16, "--int8", "--calibrate", tmp_path / "texts.csv")
+    code, _, err = run("export", folder / "trained", "--out", tmp_path / "news", *words)
+    assert code == 1 and "every label must be one of the model's classes. Received: 'Sports' (1 rows)" in err
+    assert not (tmp_path / "news").exists()
 
 
 def test_export_by_command(folder, run, tmp_path, monkeypatch):

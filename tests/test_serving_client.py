@@ -16,7 +16,7 @@ from serving_models import CLASS_NAMES, small_classifier, small_pack
 from serving_server import PROTOCOLS, ServedModel, closing_server, dripping_server, serve, signatures_of
 
 from keras_bert_kit.errors import ServingError
-from keras_bert_kit.serving import Predictor, ServingClient, calls, check, export_for_serving
+from keras_bert_kit.serving import Predictor, ServingClient, calls, check, export_for_serving, rest
 
 TEXTS = [
     "We love the news",
@@ -52,7 +52,8 @@ def other_classes(tmp_path_factory):
     """Another version of the same model, which could be served next."""
     classifier = small_classifier(seed=1)
     classifier.class_names = ("Sports", "Tech", "World")
-    return exported(classifier, tmp_path_factory.mktemp("next") / "news")
+    names = ["serving_default", "pairs", "metadata"]
+    return exported(classifier, tmp_path_factory.mktemp("next") / "news", signatures=names)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,11 @@ def asked(client, served):
     return client
 
 
+def texts_of(requests):
+    """How many texts there are in each request for answers."""
+    return [len(inputs["text"]) for signature, inputs in requests if signature == "serving_default"]
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return taken.getsockname()[1]
@@ -120,22 +126,23 @@ def test_forms_of_one_text(client, predictor, text):
 def test_what_is_no_text_is_never_sent(client, served, texts):
     with pytest.raises(ValueError, match="must be (of rank 1|strings)"):
         client.predict(texts)
-    with pytest.raises(ValueError, match="batch_size=0"):
-        client.predict("news", batch_size=0)
+    for batch_size in (0, 2.5, None):
+        with pytest.raises(ValueError, match=f"whole number, 1 or more. Received: batch_size={batch_size}"):
+            client.predict("news", batch_size=batch_size)
     assert served.requests == []
 
 
 def test_order_and_batches(asked, served, predictor):
     texts = ["team " * length + "wins" for length in (9, 0, 4, 12, 1, 7, 3)]
     require_same(asked.predict(texts, batch_size=3), predictor.predict(texts))
-    assert [len(inputs["text"]) for _, inputs in served.requests] == [3, 3, 1]
+    assert texts_of(served.requests) == [3, 3, 1]
 
 
 def test_requests_stay_small(asked, served, predictor, monkeypatch):
     monkeypatch.setattr("keras_bert_kit.serving.client.LARGEST_REQUEST_BYTES", 100)
     texts = ["news " * 30, "a" * 40, "b", "a" * 40, "a" * 40]
     require_same(asked.predict(texts), predictor.predict(texts))
-    assert [len(inputs["text"]) for _, inputs in served.requests] == [3, 1, 1]
+    assert texts_of(served.requests) == [3, 1, 1]
 
 
 def test_a_megabyte(client, predictor):
@@ -162,7 +169,7 @@ def test_metadata(client, version):
 def test_what_passes_is_tried_again(asked, served, predictor, faults):
     served.faults += faults
     require_same(asked.predict(TEXTS), predictor.predict(TEXTS))
-    assert len(served.requests) == len(faults) + 1
+    assert texts_of(served.requests) == [len(TEXTS)] * (len(faults) + 1)
 
 
 def test_a_server_that_stays_away(asked, served):
@@ -196,6 +203,46 @@ def test_an_answer_that_drips():
         with pytest.raises(ServingError, match="DEADLINE_EXCEEDED, '.* bytes of the answer came in time'"):
             client.predict("news")
         assert 0.3 < time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("begin", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"], ids=["headers", "content"])
+def test_an_answer_that_stops(begin):
+    """The answer begins late: from there on only what is left of the time is waited for."""
+
+    def play(listener):
+        with listener.accept()[0] as connection:
+            connection.recv(1 << 16)
+            time.sleep(0.6)
+            connection.sendall(begin or b"HTTP/1.1 200 OK\r\n")
+            time.sleep(0.9)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        playing = pool.submit(play, listener)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        client, start = ServingClient(address, model="news", timeout=0.8, retries=0), time.monotonic()
+        with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+            client.predict("news")
+        assert time.monotonic() - start < 1.2
+        playing.result()
+
+
+def test_texts_are_sent_as_utf8(served, monkeypatch):
+    """A text in Cyrillic is 2 bytes a letter, and not 6."""
+    call = calls.Call("news", None, "serving_default", {"text": np.array(["Привет".encode(), b"\xff"], object)})
+    body = rest._body(call)
+    assert "Привет".encode() in body
+    assert json.loads(body)["inputs"]["text"] == ["Привет", {"b64": "/w=="}]
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" * 100_000, b'{"outputs": {"label": ["World"], "probabilities": [[' + b"9" * 400 + b"]]}}"]
+)
+def test_strange_json(monkeypatch, content):
+    monkeypatch.setattr(rest, "_send", lambda *args: (200, content))
+    client = ServingClient("http://localhost:1", model="news", version=1)
+    client._class_names = CLASS_NAMES
+    with pytest.raises(ServingError, match="must answer"):
+        client.predict("news")
 
 
 @pytest.mark.parametrize(
@@ -250,11 +297,19 @@ def with_nan(probabilities):
         (changed("probabilities", lambda rows: rows[:1]), r"2 labels and probabilities of shape \(1, 3\) for 2 texts"),
         (changed("label", lambda rows: rows[:0]), r"0 labels .* for 2 texts"),
         (changed("probabilities", lambda rows: rows[:, 0]), r"shape \(2,\) for 2 texts"),
-        (changed("probabilities", lambda rows: rows[:, :2]), "for probabilities of the classes"),
-        (changed("label", lambda rows: np.array([b"x"] * len(rows), object)), r"labels \['x', 'x'\] for"),
+        (
+            changed("probabilities", lambda rows: rows[:, :2] / rows[:, :2].sum(axis=1, keepdims=True)),
+            "2 probabilities of",
+        ),
+        (
+            changed("label", lambda rows: np.array([b"x"] * len(rows), object)),
+            "the label 'x' for 3 probabilities of the classes",
+        ),
         (changed("probabilities", with_nan), "1 probabilities that are NaN"),
+        (changed("probabilities", lambda rows: rows - 0.5), "below 0, or that do not sum to 1"),
+        (changed("probabilities", lambda rows: rows * 2), "below 0, or that do not sum to 1"),
     ],
-    ids=["no probabilities", "nothing", "one row", "no labels", "one axis", "two classes", "other labels", "nan"],
+    ids="no probabilities,nothing,one row,no labels,one axis,two classes,other labels,nan,below 0,sum 2".split(","),
 )
 def test_other_answers_than_promised(asked, served, fault, message):
     served.faults += [fault]
@@ -284,6 +339,12 @@ def test_other_refusals(asked, served, code):
     assert len(served.requests) == 1
 
 
+def test_what_a_model_requires_is_in_its_metadata(client, served):
+    assert "requires" not in client.metadata()
+    served.faults += [lambda outputs: outputs | {"requires": np.array([b"oneDNN"], object)}]
+    assert client.metadata()["requires"] == "oneDNN"
+
+
 def test_metadata_of_another_kind(client, served):
     served.faults += [without("config")]
     with pytest.raises(ServingError, match="of the signature 'metadata'"):
@@ -296,6 +357,60 @@ def test_the_server_loads_a_version_with_other_classes(asked, served, other_clas
     predictions = asked.predict(TEXTS)
     assert [list(prediction.probabilities) for prediction in predictions] == [["Sports", "Tech", "World"]] * len(TEXTS)
     np.testing.assert_allclose(rows(predictions), rows(Predictor(other_classes).predict(TEXTS)), atol=1e-6)
+
+
+class WithInputs:
+    """A function as a signature: `serving_server.py` asks for its inputs."""
+
+    def __init__(self, function):
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        self.function, self.structured_input_signature = function, ((), dict.fromkeys(names))
+
+    def __call__(self, **inputs):
+        return {name: tf.convert_to_tensor(value) for name, value in self.function(**inputs).items()}
+
+
+def test_the_server_loads_a_version_with_names_in_another_order(asked, served, monkeypatch):
+    """Labels may fit the old names then, and the other probabilities would have wrong ones."""
+    names = [CLASS_NAMES[0], *CLASS_NAMES[:0:-1]]
+    first, others = np.array([0.7, 0.2, 0.1], np.float32), asked.predict("news")[0].probabilities
+    assert list(others) == list(CLASS_NAMES)
+    answers = {
+        "serving_default": lambda text: {"label": tf.constant([names[0]]), "probabilities": first[None]},
+        "metadata": lambda request: (
+            served.signatures[1]["metadata"](request=request) | {"class_names": tf.constant([names])}
+        ),
+    }
+    monkeypatch.setitem(served.signatures, 2, {name: WithInputs(answer) for name, answer in answers.items()})
+    assert asked.predict("news")[0].probabilities == dict(zip(names, first.tolist(), strict=True))
+    assert [signature for signature, _ in served.requests] == ["serving_default", "metadata"] * 3
+
+
+def test_a_client_of_one_version_reads_its_names_once(address, served):
+    served.faults.clear()
+    with ServingClient(address, model="news", version=1) as client:
+        served.requests.clear()
+        client.predict(["news", "team"], batch_size=1)
+        client.predict("news")
+    assert [signature for signature, _ in served.requests] == ["metadata"] + ["serving_default"] * 3
+
+
+def test_pairs(client, served, other_classes, monkeypatch):
+    predictor, pairs = Predictor(other_classes), (TEXTS, TEXTS[::-1])
+    monkeypatch.setitem(served.signatures, 2, dict(predictor._model.signatures))
+    expected = tf.nn.softmax(small_classifier(seed=1)(small_pack()(pairs)))
+    for ask in (client.predict, predictor.predict):
+        np.testing.assert_allclose(rows(ask(pairs, batch_size=3)), expected, atol=1e-5)
+        assert ask(("news", "team"))[0].label == predictor.predict((["news"], ["team"]))[0].label
+        with pytest.raises(ValueError, match="must hold the two segments of each example. Received: a tuple of 1"):
+            ask(("news",))
+
+
+def test_pairs_need_their_signature(client, predictor):
+    with pytest.raises(ValueError, match="two segments, and needs .*'pairs'. Received: .* with serving_default, meta"):
+        predictor.predict(("news", "team"))
+    with pytest.raises(ServingError, match="signature 'pairs' of the model .*not found"):
+        client.predict(("news", "team"))
 
 
 def test_nothing_there(protocol, monkeypatch):
@@ -366,7 +481,17 @@ def test_pauses_grow_and_are_random(monkeypatch):
         ({"model": "a/b"}, "name of a served model"),
         ({"version": "1"}, "version must be a number"),
         ({"version": -1}, "version must be a number"),
+        ({"version": 2**70}, "version must be a number"),
+        ({"address": "http://a..b:8501"}, "must be like http"),
+        ({"address": "http://host:99999"}, "must be like http"),
+        ({"address": "http://[::1:80"}, "must be like http"),
+        ({"address": "http://host/präfix"}, "must be like http"),
         ({"timeout": 0}, "timeout=0"),
+        ({"timeout": float("inf")}, "timeout=inf"),
+        ({"timeout": 1e10}, "timeout=1"),
+        ({"timeout": None}, "timeout=None"),
+        ({"timeout": "60"}, "timeout='60'"),
+        ({"retries": 1.5}, "retries=1.5"),
         ({"timeout": float("nan")}, "timeout=nan"),
         ({"retries": -1}, "retries=-1"),
     ],
@@ -375,6 +500,13 @@ def test_wrong_arguments(arguments, message):
     with pytest.raises(ValueError, match=message) as caught:
         ServingClient(**{"address": "http://127.0.0.1:1", "model": "news", **arguments})
     assert "secret" not in str(caught.value)
+
+
+def test_closed(address):
+    client = ServingClient(address, model="news")
+    client.close()
+    with pytest.raises(ServingError, match="must be open. Received: one that was closed"):
+        client.predict("news")
 
 
 def test_without_the_stubs_the_error_says_how_to_get_them(monkeypatch):

@@ -103,6 +103,21 @@ def test_token_ids(trained, signatures):
     np.testing.assert_allclose(answers["probabilities"], probabilities_of(model, pack, TEXTS), atol=1e-5)
 
 
+def test_token_ids_that_a_server_padded(trained, signatures):
+    """TF Serving fills each input of a shorter request up with its first element: [CLS], a mask of 1, type 0."""
+    pack = BertPacker(trained[1].tokenizer, None, max_sequence_length=16)
+    short, long = pack(["We love the news", ""]), pack(["team wins the game " * 20])
+
+    def padded(tensor):
+        added = [[0, 0], [0, long["input_mask"].shape[1] + 3 - tensor.shape[1]]]
+        return np.pad(tensor, added, constant_values=tensor.numpy().flat[0])
+
+    for inputs in (short, long):
+        answers = signatures["token_ids"](**{name: tf.constant(padded(x)) for name, x in inputs.items()})
+        expected = signatures["token_ids"](**inputs)
+        np.testing.assert_allclose(answers["logits"], expected["logits"], atol=1e-5)
+
+
 def test_examples(serve, signatures):
     examples = [example_of(text.encode()) for text in TEXTS]
     answers = signatures["examples"](examples=tf.constant(examples))
@@ -342,13 +357,48 @@ def test_every_output_is_checked(asked, version, monkeypatch, loader, name, outp
         ({"signatures": "serving_default"}, "signatures must be of .*Received: 'serving_default'"),
         ({"signatures": ["embed"]}, "and serving_default among them"),
         ({"signatures": ["serving_default", "predict"]}, r"Received: \['serving_default', 'predict'\]"),
-        ({"long_text": "cut", "embedding": "max", "max_windows": 0}, "'cut'; embedding .*'max'; max_windows .* 0"),
+        ({"long_text": "cut", "embedding": "max", "max_windows": 0}, "'cut'; embedding .*'max'; .*max_windows=0"),
+        ({"signatures": None}, "serving_default among them. Received: None"),
+        ({"signatures": ["serving_default", ["embed"]]}, r"Received: \['serving_default', \['embed'\]\]"),
+        ({"weights_source": None}, "weights_source must be a str that UTF-8 can encode, without NUL. Received: None"),
+        ({"weights_source": Path("x")}, "weights_source must be a str"),
+        ({"weights_source": "x\0"}, "weights_source must be a str"),
+        ({"max_windows": 2**32}, "max_windows must be an int from 1 to 2147483647. Received: max_windows=4294967296"),
     ],
 )
 def test_settings_out_of_range(trained, tmp_path, settings, message):
     with pytest.raises(ExportError, match=message):
         export_for_serving(*trained, tmp_path / "model", **settings)
     assert content_of(tmp_path) == []
+
+
+def test_pairs_need_two_types(tmp_path):
+    model = small_classifier(type_vocab_size=1)
+    with pytest.raises(ExportError, match="a type for each segment. Received: a model with type_vocab_size=1"):
+        export_for_serving(model, small_pack(), tmp_path / "model", signatures=["serving_default", "pairs"])
+    assert content_of(tmp_path) == []
+
+
+def test_functions_that_run_eagerly(trained, tmp_path):
+    tf.config.run_functions_eagerly(True)
+    try:
+        with pytest.raises(ExportError, match=r"makes graphs. Received: tf.config.run_functions_eagerly\(True\)"):
+            export_for_serving(*trained, tmp_path / "model")
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+
+def test_two_exports_at_once(trained, tmp_path, monkeypatch):
+    """The one that comes second keeps what the first one published."""
+
+    def other_export(*args, **kwargs):
+        (tmp_path / "news" / "1").mkdir()
+        (tmp_path / "news" / "1" / "saved_model.pb").write_text("of the other")
+
+    monkeypatch.setattr(check, "require_same_answers", other_export)
+    with pytest.raises(ExportError, match="news/1, which another export published meanwhile. Leave it .* run this ex"):
+        export_for_serving(*trained, tmp_path / "news", signatures=["serving_default"])
+    assert content_of(tmp_path / "news") == ["1", "1/saved_model.pb"]
 
 
 def test_constants_have_a_limit(trained, tmp_path, monkeypatch):
@@ -374,6 +424,12 @@ def test_other_ops_are_refused(tmp_path):
     assert content_of(tmp_path) == []
 
 
+def named(*class_names):
+    model = small_classifier()
+    model.class_names = class_names
+    return model
+
+
 def broken_weights():
     model = small_classifier()
     model.dense.bias.assign([np.nan, 0.0, 0.0])
@@ -397,9 +453,11 @@ def broken_weights():
         (small_classifier, lambda: small_pack().tokenizer, "BertPacker of the training. Received: a BertTokenizer"),
         (small_classifier, lambda: small_pack(vocabulary=[*VOCABULARY, "x"]), f"{len(VOCABULARY)} rows. Use the vocab"),
         (lambda: small_classifier(max_position_embeddings=12), small_pack, "Received: 16 tokens, 12 rows"),
+        (lambda: named("a", "b\0", "c"), small_pack, r"class name must be .* without NUL. Received: 'b\\x00'"),
+        (lambda: named("a", "\ud800", "c"), small_pack, r"UTF-8 can encode, .* Received: '\\ud800'"),
         (broken_weights, small_pack, r"one finite probability .* \d+ NaN"),
     ],
-    ids=["no classifier", "of tokens", "of answers", "no packer", "vocabulary", "positions", "nan"],
+    ids=["no classifier", "of tokens", "of answers", "no packer", "vocabulary", "positions", "NUL", "surrogate", "nan"],
 )
 def test_what_does_not_fit_is_refused(tmp_path, model, pack, message):
     with pytest.raises(ExportError, match=message):
@@ -415,6 +473,7 @@ def test_what_does_not_fit_is_refused(tmp_path, model, pack, message):
         ("a version", "not of a version"),
         ("gs://bucket/model", "must be a local one"),
         ("models [new]", "which TensorFlow takes for patterns"),
+        ("models\\new", "which TensorFlow takes for patterns"),
     ],
 )
 def test_places_that_cannot_be_written(trained, tmp_path, monkeypatch, path, message):

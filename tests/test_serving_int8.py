@@ -10,12 +10,12 @@ from serving_models import CLASS_NAMES, small_classifier, small_pack
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_bert_kit.errors import ExportError
-from keras_bert_kit.serving import Predictor, calibration, check, export_for_serving
+from keras_bert_kit.serving import Predictor, calibration, check, export, export_for_serving
 from keras_bert_kit.serving.export import KIT_FILE
 from keras_bert_kit.serving.inspection import inspect_export
 from keras_bert_kit.serving.int8 import OP, ROWS, Dense, Int8Dense, quantize
 from keras_bert_kit.serving.ops import is_core_op
-from keras_bert_kit.serving.signatures import SIGNATURES
+from keras_bert_kit.serving.signatures import SIGNATURES, Signatures
 from keras_bert_kit.text import BertPacker
 
 NO_KERNEL = f"TensorFlow has no kernel for {OP} here (builds without oneDNN lack it)"
@@ -161,6 +161,19 @@ def test_windows_of_a_long_text_are_averaged(trained, signatures):
     expected = tf.nn.softmax(trained[0](windows.inputs)).numpy().mean(axis=0)
     answer = signatures["serving_default"](text=tf.constant([text]))["probabilities"][0]
     np.testing.assert_allclose(answer, expected, atol=0.05)
+
+
+def test_long_texts_are_compared_in_windows(trained, monkeypatch):
+    """What the version is asked is what the trained model is asked: the same windows, averaged."""
+    model, pack = trained[0], BertPacker(trained[1].tokenizer, None, max_sequence_length=16)
+    texts = np.array([text.encode() for text in some_texts(40, longest=80, seed=4)], object)
+    windows = pack.windows(texts, 7, max_windows=64)
+    rows, every = windows.rows.numpy(), tf.nn.softmax(model(windows.inputs)).numpy()
+    averages = np.stack([every[rows == row].mean(axis=0) for row in range(40)])
+    answers = [{"probabilities": averages[first : first + 32].tolist()} for first in (0, 32)]
+    monkeypatch.setattr(check, "fresh_answers", lambda *args: {"answers": {"session": answers}})
+    found = export._compare(None, Signatures(model, pack, [], {}, "window"), [], "int8", texts)
+    assert found.texts == 40 and found.labels_changed == 0 and found.largest_difference < 1e-5
 
 
 def test_what_is_written_says_what_it_is(version):

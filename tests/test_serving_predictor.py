@@ -51,7 +51,6 @@ def test_prediction(predictor):
         "news",
         b"news",
         ["news"],
-        ("news",),
         np.array("news"),
         np.array(["news"]),
         np.array([b"news"]),
@@ -60,7 +59,7 @@ def test_prediction(predictor):
         tf.constant(["news"]),
         (text for text in ["news"]),
     ],
-    ids=["str", "bytes", "list", "tuple", "0-d", "fixed", "fixed bytes", "object", "scalar", "tensor", "generator"],
+    ids=["str", "bytes", "list", "0-d", "fixed", "fixed bytes", "object", "scalar", "tensor", "generator"],
 )
 def test_forms_of_one_text(predictor, text):
     """FC45: a bare string is one text, not one per letter, and all forms with one axis give the same."""
@@ -212,9 +211,33 @@ def test_damaged_files(version, tmp_path, name):
         Predictor(copy)
 
 
-@pytest.mark.parametrize("content", ["{", "{}", json.dumps({"sha256": {}}), "[]"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "{}",
+        json.dumps({"sha256": {}}),
+        "[]",
+        json.dumps({"sha256": [], "class_names": [], "max_sequence_length": 3}),
+    ],
+)
 def test_damaged_kit_file(version, tmp_path, content):
     copy = shutil.copytree(version, tmp_path / "1")
     (copy / export.KIT_FILE).write_text(content)
     with pytest.raises(ExportError, match="must be a whole version"):
+        Predictor(copy)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_sequence_length": None}, "whole version .* max_sequence_length of type NoneType"),
+        ({"class_names": ["a", "b"]}, "a name for each of its 3 classes. Received: 2 class_names"),
+    ],
+)
+def test_other_settings_in_the_kit_file(version, tmp_path, change, message):
+    copy = shutil.copytree(version, tmp_path / "1")
+    content = json.loads((copy / export.KIT_FILE).read_text(encoding="utf-8"))
+    (copy / export.KIT_FILE).write_text(json.dumps(content | change))
+    with pytest.raises(ExportError, match=message):
         Predictor(copy)

@@ -4,16 +4,17 @@ import ast
 import json
 import re
 import shlex
+from urllib.parse import quote
 
 import pytest
 from serving_models import small_classifier, small_pack
 
 from keras_bert_kit.errors import ExportError
-from keras_bert_kit.serving import check, export, export_for_serving
-from keras_bert_kit.serving.server_files import IMAGE, write_server_files
+from keras_bert_kit.serving import check, export, export_for_serving, server_files
+from keras_bert_kit.serving.server_files import IMAGE, served_name, write_server_files
 from keras_bert_kit.serving.signatures import SIGNATURES
 
-NAMES = ("ag_news", 'it\'s "Ä" 模型 v1')
+NAMES = ("ag_news", 'it\'s "Ä" 模型 v1', "2024-11-30", "null")
 FILES = ["README.md", "batching_parameters.txt", "docker-compose.yml", "kubernetes.yaml", "models.config"]
 
 
@@ -52,8 +53,28 @@ def test_yaml(folder):
     assert compose["command"] == container["args"]
     assert compose["volumes"] == [".:/models/model:ro"]
     assert container["readinessProbe"]["httpGet"]["path"].startswith("/v1/models/")
-    assert re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", service["metadata"]["name"])
+    assert re.fullmatch("[a-z]([-a-z0-9]*[a-z0-9])?", service["metadata"]["name"])
     assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"]
+
+
+@pytest.mark.parametrize("name", ["123", "1e5", "on", "20news", "a" * 80, "a" * 62 + "-b", "模型", "a_b.c"])
+def test_names_in_kubernetes(name):
+    label = server_files._dns_label(name)
+    assert re.fullmatch("[a-z]([-a-z0-9]*[a-z0-9])?", label) and len(label) <= 63
+
+
+def test_a_folder_that_was_renamed(tmp_path):
+    """The server goes by models.config, which is left as it is: so the README does, too."""
+    for name in NAMES:
+        folder = tmp_path / name
+        folder.mkdir()
+        write_server_files(folder, SIGNATURES)
+        assert served_name(folder) == name
+        folder = folder.rename(tmp_path / f"{name} 2")
+        write_server_files(folder, SIGNATURES)
+        assert served_name(folder) == name and f"/v1/models/{quote(name)}:predict" in read(folder, "README.md")
+    (folder / "models.config").write_text('name: "a"\nname: "b"')
+    assert served_name(folder) == folder.name
 
 
 def test_readme(folder):

@@ -139,3 +139,20 @@ def test_most_windows_of_pairs():
         np.testing.assert_array_equal(most.inputs[name], expected.numpy()[number < 4])
     np.testing.assert_array_equal(most.rows, rows[number < 4])
     assert np.bincount(most.rows).tolist() == [4, 1, 4]
+
+
+def test_many_windows_are_as_many_as_there_are():
+    """Numbers near the end of int32 do not turn negative."""
+    pack = BertPacker(small_pack().tokenizer, 9)
+    every = pack.windows([LONG, ""], 3)
+    for most in (len(every.rows) - 1, 10**9, 2**31 - 1):
+        found = pack.windows([LONG, ""], 3, max_windows=most)
+        np.testing.assert_array_equal(found.inputs["input_word_ids"], every.inputs["input_word_ids"])
+    for stride in (7, 10**12):
+        np.testing.assert_array_equal(pack.windows([LONG], stride).firsts[:3], [0, 7, 14])
+
+
+@pytest.mark.parametrize("max_windows", [0, -1, 2**31, 2.0])
+def test_numbers_of_windows_that_are_refused(max_windows):
+    with pytest.raises(ValueError, match=f"from 1 to 2147483647. Received: max_windows={max_windows}"):
+        small_pack().windows(["we"], 3, max_windows=max_windows)

@@ -118,6 +118,8 @@ def test_detokenize():
         assert [text.decode() for text in tokenizer.detokenize(form).numpy()] == ["playing", "é"]
     assert tokenizer.detokenize([5, 6]).numpy().tolist() == [b"playing"]
     assert tokenizer.detokenize([[], [5]]).numpy().tolist() == [b"", b"play"]
+    assert tokenizer.detokenize(tokenizer([""]).to_list()).numpy().tolist() == [b""]
+    assert tokenizer.detokenize([[], []]).numpy().tolist() == [b"", b""]
 
 
 @pytest.mark.parametrize(

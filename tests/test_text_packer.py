@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -266,6 +267,13 @@ def test_bad_arguments_are_refused(tokenizer, arguments, message):  # FC31
     with pytest.raises(ValueError, match=message):
         BertPacker(tokenizer, **arguments)
     BertPacker(tokenizer, sequence_length=512)
+
+
+def test_what_is_no_tokenizer_is_refused(tokenizer):
+    with pytest.raises(ValueError, match=r"Received: a str. Give BertTokenizer.from_vocab_file\(path\)"):
+        BertPacker("vocab.txt")
+    with pytest.raises(ValueError, match="Received: a SimpleNamespace. Give .tokenizer of that"):
+        BertPacker(SimpleNamespace(tokenizer=tokenizer))
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,12 @@ def test_huge_and_many_texts(tokenizer):
     assert tokenizer([""] * 100_000).row_lengths().numpy().sum() == 0
 
 
+@pytest.mark.parametrize("reference", ["hugging_face", "google", "tf_hub"])
+def test_a_vocabulary_of_special_tokens_alone(reference):
+    tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]"], reference=reference)
+    assert tokenizer(["a b!", ""]).to_list() == [[1, 1, 1], []]
+
+
 def test_vocabulary_and_ids_of_special_tokens():
     vocabulary = ["x", "[SEP]", "[CLS]", "[UNK]", "[PAD]"]
     tokenizer = BertTokenizer(vocabulary)

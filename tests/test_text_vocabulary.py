@@ -1,5 +1,7 @@
 """Vocabularies as files have them: line ends, marks, gaps, repetitions, missing special tokens."""
 
+from pathlib import Path
+
 import pytest
 
 from keras_bert_kit.errors import VocabularyError
@@ -54,6 +56,14 @@ def test_mask_may_be_missing():
     vocabulary = Vocabulary(SPECIALS[:4])
     assert (vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id) == (1, 2, 3)
     assert (vocabulary.pad_id, vocabulary.mask_id) == (0, None)
+
+
+@pytest.mark.parametrize("path", ["vocab.txt", Path("vocab.txt")])
+def test_the_path_of_a_file_is_no_vocabulary(path):
+    with pytest.raises(
+        VocabularyError, match=r"Received: 'vocab.txt'. To read .*BertTokenizer.from_vocab_file\(path\)"
+    ):
+        Vocabulary(path)
 
 
 def test_tokens_must_be_strings():

@@ -42,6 +42,7 @@ def test_statistics(tokenizer):
 
 def test_statistics_of_one_length_and_of_nothing(tokenizer):
     assert text_statistics(["", ""], tokenizer).histogram == [(0, 1, 2)]
+    assert text_statistics("a covid", tokenizer) == text_statistics(["a covid"], tokenizer)
     with pytest.raises(ValueError, match="at least one text"):
         text_statistics([], tokenizer)
     with pytest.raises(ValueError, match="None .*position 1"):
@@ -80,11 +81,12 @@ def test_a_learned_vocabulary_is_reproducible_and_usable(corpus, tmp_path):
     command = [sys.executable, "-c", program, *map(str, corpus)]
     run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert json.loads(run.stdout.splitlines()[-1]) == vocabulary  # another process, another order of hash tables
-    path = write_vocabulary(vocabulary, tmp_path / "vocab.txt")
+    path = write_vocabulary(vocabulary, tmp_path / "new" / "vocab.txt")
     assert read_vocabulary(path) == vocabulary
-    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+    assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
     tokenizer = BertTokenizer.from_vocab_file(path)
     assert tokenizer.unk_id not in tokenizer("Playing in Zurich, stayed".replace(",", "").replace("in ", ""))[0]
+    assert learn_vocabulary(str(corpus[0]), 60) == learn_vocabulary([corpus[0]], 60)
     assert "zurich" in vocabulary and "Zürich" in learn_vocabulary(corpus, 90, lowercase=False)
 
 
@@ -122,8 +124,12 @@ def test_added_tokens_fill_unused_slots_then_grow(tokenizer):
 
 
 def test_tokens_that_no_text_leads_to_are_refused(tokenizer):
-    with pytest.raises(ValueError, match="lower case. Received: 'COVID', 'two words', 'a-b', '##'"):
-        extend_tokenizer(tokenizer, ["COVID", "two words", "a-b", "fine", "##"])
+    lost = ["COVID", "two words", "a-b", "##", "##!", "a" * 101, "##" + "a" * 100]
+    with pytest.raises(ValueError, match="lower case, at most 100 characters. Received: " + ", ".join(map(repr, lost))):
+        extend_tokenizer(tokenizer, [*lost, "fine"])
+    met = extend_tokenizer(tokenizer, ["a" * 100, "##" + "b" * 99, "!", "中"])
+    texts = ["a" * 100, "a" + "b" * 99, "!", "中"]
+    assert [row[-1] for row in met.tokenizer(texts).to_list()] == list(met.ids.values())
     assert extend_tokenizer(tokenizer, []).ids == {}
 
 

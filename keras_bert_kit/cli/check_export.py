@@ -1,8 +1,8 @@
 """`check-export`: a look at an exported model before it serves."""
 
 import dataclasses
-import json
 import sys
+from pathlib import Path
 
 import click
 
@@ -10,9 +10,8 @@ from keras_bert_kit.cli.classification import require_classifier
 from keras_bert_kit.cli.command import SOURCE, command
 from keras_bert_kit.pretrained import load_pretrained
 from keras_bert_kit.recipes import packer_for
-from keras_bert_kit.serving.export import KIT_FILE
 from keras_bert_kit.serving.inspection import inspect_export
-from keras_bert_kit.serving.predictor import Predictor
+from keras_bert_kit.serving.predictor import newest_version, read_kit_file
 
 
 @command
@@ -31,10 +30,10 @@ def check_export(saved_model, model, python):
     """
     trained = {}
     if model is not None:
-        version = Predictor(saved_model).version_folder
-        kit_file = json.loads((version / KIT_FILE).read_text(encoding="utf-8"))
-        bert = load_pretrained(model, dtype=kit_file.get("dtype", "float32"))
+        kit_file = read_kit_file(newest_version(Path(saved_model)))
+        bert = load_pretrained(model, dtype=kit_file["dtype"])
         pack = packer_for(bert, kit_file["max_sequence_length"])
+        pack.truncation = kit_file["truncation"]
         trained = {"model": require_classifier(bert), "pack": pack}
     inspection = inspect_export(saved_model, python=python, **trained)
     return dataclasses.asdict(inspection), str(inspection)

@@ -60,6 +60,8 @@ def predictor_handler(path, *, max_batch_size=128, **settings):
             return Predictor(version)
 
         def run_inference(self, batch, model, inference_args=None):
+            if inference_args:
+                raise ValueError(f"inference_args must be left out: there are none. Received: {inference_args}.")
             predictions = model.predict(list(batch))
             return [base.PredictionResult(*pair, model_id=version) for pair in zip(batch, predictions, strict=True)]
 

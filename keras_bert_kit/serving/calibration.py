@@ -129,7 +129,9 @@ def int8_classifier(model, pack, texts):
         for block, layers in zip(encoder.blocks, dense, strict=True):
             block.products = Products(*map(Observed, layers))
         with with_weights(weights):
-            answer_in_batches(texts, lambda batch: encoder(pack(batch), only="tokens")["sequence_output"], BATCH_SIZE)
+            answer_in_batches(
+                (texts,), lambda batch: encoder(pack(batch), only="tokens")["sequence_output"], BATCH_SIZE
+            )
         for block in encoder.blocks:
             block.products = Products(*(Int8Dense(one.dense, one.largest_input) for one in block.products))
     return classifier, weights
@@ -138,12 +140,6 @@ def int8_classifier(model, pack, texts):
 def _dense_layers(block):
     """In the order of `Products`."""
     return block.attention.qkv, block.attention.output_dense, block.intermediate, block.output_dense
-
-
-def probabilities_of(model, pack, texts):
-    """What a trained model says: float32 array (texts, classes)."""
-    with tf.device("CPU:0"):
-        return np.stack(answer_in_batches(texts, lambda batch: tf.nn.softmax(model(pack(batch))).numpy(), BATCH_SIZE))
 
 
 def questions_of(texts):

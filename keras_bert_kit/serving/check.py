@@ -83,7 +83,7 @@ def fresh_answers(saved_model, questions, python=sys.executable):
     Args:
         saved_model: path of the SavedModel folder.
         questions: list of `Question`.
-        python: path of the Python that is started, which may have another TensorFlow.
+        python: path of the Python that is started, which may have another TensorFlow; or a name that is on the PATH.
 
     Returns:
         {"tensorflow": version, "answers": {name of a loader: [{output: rows}, …]}}, strings as str.
@@ -93,6 +93,8 @@ def fresh_answers(saved_model, questions, python=sys.executable):
     """
     script = Path(__file__).with_name("bare_answers.py").read_text(encoding="utf-8")
     folder = Path(saved_model).resolve()
+    if os.path.dirname(python):  # the process starts elsewhere; links stay, since venvs are made of them
+        python = os.path.abspath(python)
     # A GPU may be full of the training model. An empty working directory: a file there might be called tensorflow.py.
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONIOENCODING": "utf-8"}
     asked = [

@@ -23,7 +23,7 @@ from keras_bert_kit.errors import ExportError
 from keras_bert_kit.files import folder_written_beside, sha256_of
 from keras_bert_kit.serving import calibration, check, int8
 from keras_bert_kit.serving.ops import require_core_ops
-from keras_bert_kit.serving.questions import question_for
+from keras_bert_kit.serving.questions import probabilities_of, question_for
 from keras_bert_kit.serving.requirements import (
     dtype_in_graph,
     longest,
@@ -32,8 +32,9 @@ from keras_bert_kit.serving.requirements import (
     require_exportable,
     require_place,
     require_settings,
+    require_strings,
 )
-from keras_bert_kit.serving.server_files import write_server_files
+from keras_bert_kit.serving.server_files import served_name, write_server_files
 from keras_bert_kit.serving.signatures import Signatures, metadata_of
 from keras_bert_kit.serving.warm_up import write_warm_up
 from keras_bert_kit.text import BertPacker
@@ -111,6 +112,7 @@ def export_for_serving(
     """
     path = Path(path)
     require_exportable(model, pack)
+    require_strings(model.class_names, weights_source)
     require_settings(model, signatures, long_text, max_windows, embedding, freeze, quantize, calibration_texts)
     for_ranges, compared = calibration.require_int8(model, calibration_texts, freeze) if quantize else ((), ())
     require_place(path)
@@ -138,9 +140,14 @@ def export_for_serving(
         with _absent_folders_removed(path), folder_written_beside(version) as beside:
             _write_saved_model(served, signatures, beside)
             ops = require_core_ops(beside, ops_beside_core(quantize))
-            write_warm_up(beside, path.resolve().name, signatures, longest(pack), served.pack)
+            write_warm_up(beside, served_name(path), signatures, longest(pack), served.pack)
             found = _compare(beside, trained, list(questions.values()), quantize, compared)
             _write_kit_file(served, signatures, beside, ops, model.dtype_policy.name, quantize, found)
+    except FileExistsError as error:
+        raise ExportError(
+            f"A version must be free until it is published. Received: {version}, which another export published "
+            "meanwhile. Leave it there, and run this export again for the next version. Nothing was changed."
+        ) from error
     except (OSError, tf.errors.OpError) as error:
         raise ExportError(
             f"The folder must be one that can be written to. Received: {str(path)!r}, {error}. Nothing was changed."
@@ -193,7 +200,7 @@ def _compare(folder, trained, questions, quantize, texts):
     answers = check.fresh_answers(folder, questions + calibration.questions_of(texts))["answers"]
     of_questions = {loader: rows[: len(questions)] for loader, rows in answers.items()}
     check.largest_difference(of_questions, questions, trained.model.class_names, *bounds)
-    expected = calibration.probabilities_of(trained.model, trained.pack, texts)
+    expected = probabilities_of(trained, texts)
     return [calibration.compare(expected, rows[len(questions) :]) for rows in answers.values()][0]
 
 
@@ -215,6 +222,7 @@ def _write_kit_file(served, signatures, folder, ops, dtype, quantize, found):
     content = served.metadata_strings | {
         "tensorflow_version": tf.__version__,
         "max_sequence_length": longest(served.pack),
+        "truncation": served.pack.truncation,
         "signatures": list(signatures),
         "long_text": served.long_text,
         "max_windows": served.max_windows,

@@ -1,7 +1,6 @@
 """What a person wants to know of an exported model before it serves: ops, signatures, sizes, speed, differences."""
 
 import dataclasses
-import json
 import statistics
 import sys
 import time
@@ -10,23 +9,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert_kit.serving import check
-from keras_bert_kit.serving.export import KIT_FILE, ops_beside_core
+from keras_bert_kit.serving.export import ops_beside_core
 from keras_bert_kit.serving.ops import require_core_ops
-from keras_bert_kit.serving.predictor import Predictor
+from keras_bert_kit.serving.predictor import Predictor, read_kit_file
 from keras_bert_kit.serving.questions import Question, check_texts, inputs_for, question_for
 from keras_bert_kit.serving.signatures import Signatures
 from keras_bert_kit.serving.warm_up import LENGTHS
 
 _RUNS = 20  # of which the median is taken
-# What exports did before they said so in their kit.json.
-_OLDER = {
-    "dtype": "float32",
-    "signatures": ["serving_default"],
-    "long_text": "truncate",
-    "max_windows": 64,
-    "embedding": "mean",
-    "quantize": None,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +85,7 @@ def inspect_export(path, model=None, pack=None, python=sys.executable):
     predictor = Predictor(path)
     load_seconds = time.perf_counter() - start
     folder = predictor.version_folder
-    kit_file = _OLDER | json.loads((folder / KIT_FILE).read_text(encoding="utf-8"))
+    kit_file = read_kit_file(folder)
     ops = require_core_ops(folder, ops_beside_core(kit_file["quantize"]))
     loaded = tf.saved_model.load(str(folder))  # signatures do not keep the model they belong to
     serve = {name: loaded.signatures[name] for name in kit_file["signatures"]}

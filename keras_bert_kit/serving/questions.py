@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_bert_kit.serving.predictions import answer_in_batches
 from keras_bert_kit.serving.signatures import embeddings_of
-from keras_bert_kit.serving.windows import stride_for
+from keras_bert_kit.serving.windows import WINDOWS_AT_A_TIME, stride_for
 
 _FIXED_TEXTS = (
     "",
@@ -104,12 +105,21 @@ def example_of(text):
     return tf.train.Example(features=tf.train.Features(feature={"text": feature})).SerializeToString()
 
 
+def probabilities_of(signatures, texts):
+    """What the trained model says to texts, in windows where they are asked for: float32 array (texts, classes)."""
+    return np.stack(answer_in_batches((texts,), lambda batch: _over_windows(signatures, _probabilities, batch), 32))
+
+
 def _over_windows(signatures, function, texts):
     """float32 (texts, size): what a function of packed inputs gives, averaged over windows where they are asked for."""
     if signatures.long_text == "truncate":
         return function(signatures, signatures.pack(texts))
     windows = signatures.pack.windows(texts, stride_for(signatures.pack), max_windows=signatures.max_windows)
-    rows, outputs = windows.rows.numpy(), function(signatures, windows.inputs)
+    rows, outputs = windows.rows.numpy(), []
+    for first in range(0, len(rows), WINDOWS_AT_A_TIME):
+        some = {name: tensor[first : first + WINDOWS_AT_A_TIME] for name, tensor in windows.inputs.items()}
+        outputs.append(function(signatures, some))
+    outputs = np.concatenate(outputs)
     return np.stack([outputs[rows == row].mean(axis=0) for row in range(len(texts))])
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import io
 import json
 import time
 import urllib.error
@@ -59,7 +60,7 @@ class RestTransport:
             raise failure(_CODES.get(status, f"HTTP status {status}"), _error_of(content), call, self.address)
         try:
             return json.loads(content)["outputs"]
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise ServingError(
                 f"{self.address} must answer with JSON that holds 'outputs'. Received: {content[:100]!r}. "
                 "Check that the address is that of TF Serving's REST port."
@@ -75,7 +76,7 @@ class RestTransport:
 
 def _body(call):
     inputs = {name: [_json_of(text) for text in texts] for name, texts in call.inputs.items()}
-    return json.dumps({"signature_name": call.signature, "inputs": inputs}).encode()
+    return json.dumps({"signature_name": call.signature, "inputs": inputs}, ensure_ascii=False).encode()
 
 
 def _json_of(text):
@@ -92,20 +93,74 @@ def _send(request, deadline):
     if seconds <= 0:
         raise TimeoutError("no time is left")
     try:
-        response = urllib.request.urlopen(request, timeout=seconds)
+        response = urllib.request.build_opener(_Http, _Https).open(request, timeout=seconds)
     except urllib.error.HTTPError as error:
         response = error  # an answer too, with a status and words of its own
     with response:
-        return response.status, _read(response, deadline)
+        return response.status, _read(response)
 
 
-def _read(response, deadline):
+class _Limited:
+    """An HTTP connection whose every read waits for what is left of the time, and not for all of it again."""
+
+    def __init__(self, host, timeout, **kwargs):
+        super().__init__(host, timeout=timeout, **kwargs)
+        self.deadline = time.monotonic() + timeout
+
+    def response_class(self, sock, **kwargs):
+        """What `http.client` makes of a socket to read an answer, its headers too."""
+        response = http.client.HTTPResponse(sock, **kwargs)
+        response.fp = io.BufferedReader(_LimitedReads(response.fp.detach(), sock, self.deadline))
+        return response
+
+
+class _LimitedReads(io.RawIOBase):
+    """The reads of a socket up to a deadline."""
+
+    def __init__(self, raw, sock, deadline):
+        self.raw, self.sock, self.deadline = raw, sock, deadline
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        seconds = self.deadline - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError("no time is left")
+        self.sock.settimeout(seconds)
+        return self.raw.readinto(buffer)
+
+    def close(self):
+        self.raw.close()
+        super().close()
+
+
+class _HttpConnection(_Limited, http.client.HTTPConnection):
+    pass
+
+
+class _HttpsConnection(_Limited, http.client.HTTPSConnection):
+    pass
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, request):
+        return self.do_open(_HttpConnection, request)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, request):
+        return self.do_open(_HttpsConnection, request)
+
+
+def _read(response):
     """Reads an answer, however slowly it drips in."""
     content = bytearray()
-    while block := response.read1(_BLOCK_BYTES):
-        content += block
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{len(content)} bytes of the answer came in time")
+    try:
+        while block := response.read1(_BLOCK_BYTES):
+            content += block
+    except TimeoutError as error:
+        raise TimeoutError(f"{len(content)} bytes of the answer came in time") from error
     if response.length:  # what was announced and did not come
         raise http.client.IncompleteRead(bytes(content), response.length)
     return bytes(content)
@@ -115,5 +170,5 @@ def _error_of(content):
     """The words in TF Serving's {"error": words}, or the beginning of whatever a proxy sends."""
     try:
         return str(json.loads(content)["error"])
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return content.decode(errors="replace")

@@ -32,8 +32,8 @@ model_config_list {
 }
 """
 
-# A request may be larger than what is computed at once. Token ids of different lengths are padded with 0, which
-# input_mask has there too. Threads: as many as the server has cores.
+# A request may be larger than what is computed at once. Token ids of different lengths are filled up with what each
+# input begins with: `mask_without_servers_padding` in signatures.py. Threads: as many as the server has cores.
 _BATCHING_PARAMETERS = """\
 max_batch_size { value: 1024 }
 enable_large_batch_splitting { value: true }
@@ -63,7 +63,7 @@ services:
 """
 
 _KUBERNETES = """\
-# The folder of this file has to be on a volume that the nodes can read: here, a claim called "@SLUG@".
+# The folder of this file has to be on a volume that the nodes can read: here, a claim called @SLUG@.
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -166,11 +166,11 @@ def write_server_files(folder, signatures, int8=None):
         signatures: list of str, the names of those of the newest version.
         int8: `Int8Comparison` of the newest version, or None.
     """
-    name = folder.resolve().name
+    name = served_name(folder)
     values = {
         "NAME": json.dumps(name, ensure_ascii=False),
         "IMAGE": IMAGE,
-        "SLUG": re.sub("[^a-z0-9]+", "-", name.lower()).strip("-") or "model",
+        "SLUG": json.dumps(_dns_label(name)),
         "QUOTED_PATH": json.dumps(f"/v1/models/{quote(name)}"),
         "TITLE": name,
         "REQUIRES": "" if int8 is None else _INT8.replace("@FOUND@", str(int8)),
@@ -192,6 +192,26 @@ def write_server_files(folder, signatures, int8=None):
             continue
         with file_written_beside(path) as beside:
             beside.write_text(re.sub("@([A-Z_]+)@", lambda found: values[found[1]], text), encoding="utf-8")
+
+
+def served_name(folder):
+    """What a server calls the model: the name in `models.config`, where there is one, else that of the folder."""
+    folder = folder.resolve()
+    path = folder / "models.config"
+    content = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    names = re.findall(r'^\s*name:\s*("(?:[^"\\]|\\.)+")', content, re.MULTILINE)
+    try:
+        (name,) = map(json.loads, names)
+    except ValueError:  # none, several, or one that people wrote in another way
+        return folder.name
+    return name
+
+
+def _dns_label(name):
+    """A name for Kubernetes: 63 of a to z, 0 to 9 and - at most, the first a letter, the last not - (RFC 1035)."""
+    label = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
+    label = label if re.match("[a-z]", label) else f"model-{label}"
+    return label[:63].strip("-")
 
 
 def curl_line(name, signature="serving_default"):

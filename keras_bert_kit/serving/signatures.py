@@ -25,7 +25,7 @@ from keras_bert_kit.text import BertPacker
 LONG_TEXTS = ("truncate", "window")
 EMBEDDINGS = ("mean", "cls")
 
-_INPUTS = {
+INPUTS = {
     "serving_default": ("text",),
     "pairs": ("text_a", "text_b"),
     "token_ids": ENCODER_INPUTS,
@@ -33,7 +33,7 @@ _INPUTS = {
     "embed": ("text",),
     "metadata": ("request",),
 }
-SIGNATURES = tuple(_INPUTS)
+SIGNATURES = tuple(INPUTS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Signatures:
         return {
             name: tf.function(
                 getattr(self, name),
-                input_signature=[_spec(name, argument) for argument in _INPUTS[name]],
+                input_signature=[_spec(name, argument) for argument in INPUTS[name]],
                 autograph=False,
             )
             for name in names
@@ -79,6 +79,7 @@ class Signatures:
 
     def token_ids(self, input_word_ids, input_mask, input_type_ids):
         """What the packer makes, int32 (batch, sequence) each -> as `serving_default`."""
+        input_mask = mask_without_servers_padding(input_word_ids, input_mask, self.pack.tokenizer.cls_id)
         return self._answers(
             self._logits(dict(zip(ENCODER_INPUTS, (input_word_ids, input_mask, input_type_ids), strict=True)))
         )
@@ -118,6 +119,26 @@ class Signatures:
     def _answers(self, logits):
         label = tf.gather(tf.constant(self.model.class_names), tf.argmax(logits, axis=-1))
         return {"label": label, "probabilities": tf.nn.softmax(logits), "logits": logits}
+
+
+def mask_without_servers_padding(word_ids, mask, cls_id):
+    """The mask of token ids, 0 also where a server has padded them.
+
+    To join requests of different lengths, TF Serving fills each input up with that input's first element, which is
+    [CLS] in the ids and 1 in the mask (`batching_util.h`). No row has [CLS] behind its last [SEP], so a run of [CLS] at
+    the end of a row is such padding.
+
+    Args:
+        word_ids: int32 (batch, sequence).
+        mask: int32 (batch, sequence).
+        cls_id: int.
+
+    Returns:
+        int32 (batch, sequence).
+    """
+    place = tf.range(tf.shape(word_ids)[1])  # (S,)
+    last = tf.reduce_max(tf.where(word_ids == cls_id, 0, place), axis=1, keepdims=True)  # (B, 1)
+    return tf.where(place <= last, mask, 0)
 
 
 def with_weights(weights):

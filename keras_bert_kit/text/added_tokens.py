@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bert_kit.text.normalizer import is_normalized_word, normalization_rules
+from keras_bert_kit.text.normalizer import TF_HUB, is_normalized_word, normalization_rules
 from keras_bert_kit.text.tokenizer import BertTokenizer
 from keras_bert_kit.text.vocabulary import CONTINUATION_PREFIX
 
@@ -40,7 +40,8 @@ def extend_tokenizer(tokenizer, tokens):
         AddedTokens.
 
     Raises:
-        ValueError: a token could never be met in a text: it holds a space, punctuation, or what normalisation changes.
+        ValueError: a token could never be met in a text: it holds a space, punctuation, or what normalisation changes;
+            or it is too long for a word.
     """
     known = set(tokenizer.vocabulary)
     tokens = [token for token in dict.fromkeys(tokens) if token not in known]
@@ -79,9 +80,17 @@ def _check_that_they_are_met(tokenizer, tokens):
     """Refuses tokens that no text leads to, all in one message."""
     strip_accents = tokenizer.lowercase if tokenizer.strip_accents is None else bool(tokenizer.strip_accents)
     rules = normalization_rules(tokenizer.lowercase, strip_accents, tokenizer.reference)
-    lost = [token for token in tokens if not is_normalized_word(token.removeprefix(CONTINUATION_PREFIX), rules)]
-    if lost:
+    longest = tokenizer.max_characters_per_word
+
+    def is_met(token):
+        body = token.removeprefix(CONTINUATION_PREFIX)
+        word = body if body == token else f"a{body}"  # where it goes on
+        length = len(word.encode()) if tokenizer.reference == TF_HUB else len(word)
+        return body != "" and length <= longest and is_normalized_word(word, rules)
+
+    if lost := [token for token in tokens if not is_met(token)]:
         raise ValueError(
             f"Added tokens must be words as the tokenizer sees them: no spaces, no punctuation"
-            f"{', lower case' if tokenizer.lowercase else ''}. Received: {', '.join(map(repr, lost))}."
+            f"{', lower case' if tokenizer.lowercase else ''}, at most {longest} characters. "
+            f"Received: {', '.join(map(repr, lost))}."
         )

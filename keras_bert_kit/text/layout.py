@@ -54,13 +54,14 @@ def truncate(spans, room, truncation):
     return [spans[0]._replace(lengths=kept_first), spans[1]._replace(lengths=kept_second)]
 
 
-def slide(span, room, stride):
+def slide(span, room, stride, max_windows=None):
     """Cuts each row into windows of at most `room` tokens, a new one every `stride` tokens, until its end is reached.
 
     Args:
         span: Span of the long segment.
         room: int32 (batch,), at least 1.
         stride: int, at least 1; a row with less room than that takes its room, so that no token is left out.
+        max_windows: int, windows of a row at most; what is behind them is left out. None: all of it.
 
     Returns:
         `(windows, rows, firsts)`: Span, and int32 (windows,), which row each window is of and which token of the row
@@ -68,6 +69,8 @@ def slide(span, room, stride):
     """
     stride = tf.minimum(room, stride)  # (B,)
     num_windows = 1 + tf.maximum(span.lengths - room + stride - 1, 0) // stride
+    if max_windows is not None:
+        num_windows = tf.minimum(num_windows, max_windows)
     rows = tf.repeat(tf.range(tf.size(room)), num_windows)
     number = tf.range(tf.size(rows)) - tf.gather(tf.cumsum(num_windows, exclusive=True), rows)
     firsts = number * tf.gather(stride, rows)

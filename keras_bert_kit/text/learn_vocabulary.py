@@ -35,7 +35,7 @@ def learn_vocabulary(
     """Learns the tokens of a vocabulary from text files.
 
     Args:
-        paths: list of paths of UTF-8 text files.
+        paths: list of paths of UTF-8 text files, or one path.
         vocab_size: int, tokens at most, special and unused ones included.
         lowercase, strip_accents: as in `BertTokenizer`.
         min_frequency: int, how often a pair must occur to become a token.
@@ -51,6 +51,7 @@ def learn_vocabulary(
         DataError: a file is missing or not UTF-8, or there is no text in them.
         ValueError: `vocab_size` leaves no room.
     """
+    paths = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     unused = [f"[unused{i}]" for i in range(num_unused)]
     if vocab_size <= len(LEARNED_SPECIAL_TOKENS) + num_unused:
         raise ValueError(f"vocab_size must leave room for tokens. Received: {vocab_size=}, {num_unused=}.")
@@ -75,8 +76,12 @@ def learn_vocabulary(
 
 
 def write_vocabulary(vocabulary, path):
-    """Writes `vocab.txt`, one token a line, replacing an existing file at once or not at all. Returns the path."""
+    """Writes `vocab.txt`, one token a line, replacing an existing file at once or not at all. Returns the path.
+
+    Folders on its way are made.
+    """
     path = Path(os.fspath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_bytes("".join(f"{token}\n" for token in vocabulary).encode("utf-8"))

@@ -13,9 +13,10 @@ import tensorflow as tf
 
 from keras_bert_kit.text.layout import lay_out, slide, span_of, truncate
 from keras_bert_kit.text.texts import as_segments
-from keras_bert_kit.text.tokenizer import PACKAGE
+from keras_bert_kit.text.tokenizer import PACKAGE, BertTokenizer
 
 TRUNCATIONS = ("longest_first", "only_first", "only_second")
+LARGEST_MAX_WINDOWS = 2**31 - 1  # they are counted in int32
 
 
 class Windows(NamedTuple):
@@ -75,6 +76,11 @@ class BertPacker(keras.layers.Layer):
         self, tokenizer, sequence_length=128, *, max_sequence_length=512, truncation="longest_first", **kwargs
     ):
         super().__init__(**{"trainable": False, "dtype": "int32", **kwargs})
+        if not isinstance(tokenizer, BertTokenizer):
+            remedy = ".tokenizer of that" if hasattr(tokenizer, "tokenizer") else "BertTokenizer.from_vocab_file(path)"
+            raise ValueError(
+                f"tokenizer must be a BertTokenizer. Received: a {type(tokenizer).__name__}. Give {remedy}."
+            )
         _check_length("max_sequence_length", max_sequence_length, largest=None)
         if sequence_length is not None:
             _check_length("sequence_length", sequence_length, largest=max_sequence_length)
@@ -122,7 +128,12 @@ class BertPacker(keras.layers.Layer):
 
         Returns:
             Windows.
+
+        Raises:
+            ValueError: as in a call; `stride`, `max_first_length` or `max_windows` is out of range.
         """
+        if max_windows is not None and (fault := fault_of_max_windows(max_windows)):
+            raise ValueError(f"{fault}.")
         texts = as_segments(texts)
         texts = texts if isinstance(texts, tuple) else (texts,)
         room = self._room(len(texts))
@@ -134,10 +145,7 @@ class BertPacker(keras.layers.Layer):
         *first, document = [span_of(self.tokenizer(segment)) for segment in texts]
         first = [span._replace(lengths=tf.minimum(span.lengths, max_first_length)) for span in first]
         taken = first[0].lengths if first else tf.zeros_like(document.lengths)
-        if max_windows is not None:
-            reached = room - taken + (max_windows - 1) * tf.minimum(room - taken, stride)  # by the last window
-            document = document._replace(lengths=tf.minimum(document.lengths, reached))
-        window, rows, firsts = slide(document, room - taken, stride)
+        window, rows, firsts = slide(document, room - taken, min(stride, room), max_windows)
         first = [span._replace(starts=tf.gather(span.starts, rows), lengths=tf.gather(taken, rows)) for span in first]
         offsets = tf.gather(taken, rows) + 1 + len(first)
         return Windows(self._pack([*first, window]), rows, firsts, window.lengths, offsets)
@@ -176,6 +184,13 @@ class BertPacker(keras.layers.Layer):
             length = longest + 1 + len(spans)
         packed = lay_out(spans, length, self.tokenizer.cls_id, self.tokenizer.sep_id, self.tokenizer.pad_id)
         return {name: tf.ensure_shape(x, [None, self.sequence_length]) for name, x in packed.items()}
+
+
+def fault_of_max_windows(max_windows):
+    """What is wrong with a number of windows, or "": for `BertPacker.windows` and for exports."""
+    if isinstance(max_windows, int) and 1 <= max_windows <= LARGEST_MAX_WINDOWS:
+        return ""
+    return f"max_windows must be an int from 1 to {LARGEST_MAX_WINDOWS}. Received: max_windows={max_windows!r}"
 
 
 def _check_length(name, length, largest):

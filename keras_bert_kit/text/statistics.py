@@ -67,7 +67,7 @@ def text_statistics(texts, tokenizer, sequence_length=128, num_bins=16):
     """Tokenizes texts and counts.
 
     Args:
-        texts: iterable of str, read once, some at a time: a file's lines may be given as they are.
+        texts: iterable of str, read once, some at a time: a file's lines may be given as they are. A str is one text.
         tokenizer: BertTokenizer.
         sequence_length: int, as in `BertPacker`.
         num_bins: int, bars of the histogram; the last one takes everything above.
@@ -79,7 +79,7 @@ def text_statistics(texts, tokenizer, sequence_length=128, num_bins=16):
         ValueError: there are no texts, or something is not a text.
     """
     lengths, num_unknown = [], 0
-    texts = iter(texts)
+    texts = iter([texts] if isinstance(texts, (str, bytes)) else texts)
     while batch := list(itertools.islice(texts, TEXTS_PER_BATCH)):
         ids = tokenizer(batch)
         lengths.append(ids.row_lengths().numpy())

@@ -121,11 +121,12 @@ def as_ids(ids, vocab_size):
         ids = tf.convert_to_tensor(ids) if tf.is_tensor(ids) or isinstance(ids, np.ndarray) else tf.ragged.constant(ids)
     if ids.shape.rank == 1:
         ids = ids[None]
-    if ids.shape.rank != 2 or not (ids.dtype.is_integer or not ids.shape[0]):
+    if ids.shape.rank == 2 and not isinstance(ids, tf.RaggedTensor):
+        ids = tf.RaggedTensor.from_tensor(ids)
+    if ids.shape.rank != 2 or not (ids.dtype.is_integer or ids.flat_values.shape[0] == 0):  # [] is float32
         raise ValueError(
             f"ids must be whole numbers of shape (batch, tokens). Received: dtype {ids.dtype.name}, shape {ids.shape}."
         )
-    ids = ids if isinstance(ids, tf.RaggedTensor) else tf.RaggedTensor.from_tensor(ids)
     values = tf.cast(ids.flat_values, tf.int32)
     if tf.executing_eagerly():
         outside = tf.boolean_mask(values, (values < 0) | (values >= vocab_size))

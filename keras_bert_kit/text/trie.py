@@ -56,13 +56,13 @@ def build_trie(spellings, roots, tokens, num_symbols):
 
 def _number_nodes(spellings, roots, num_symbols):
     """Numbers the nodes level by level. Returns parent and symbol of each node, and the last node of each spelling."""
-    lengths = np.array([len(spelling) for spelling in spellings])
+    lengths = np.array([len(spelling) for spelling in spellings], np.int64)
     offsets = np.cumsum(lengths) - lengths
-    flat = np.concatenate(spellings).astype(np.int64)
+    flat = np.concatenate([[], *spellings]).astype(np.int64)
     ends = np.array(roots, np.int64)  # where the walk along each spelling has come to
     parents, symbols = [np.array([NONE, NONE])], [np.array([NONE, NONE])]
     num_nodes = 2
-    for depth in range(lengths.max()):
+    for depth in range(lengths.max(initial=0)):
         longer = np.flatnonzero(lengths > depth)
         edges, child = np.unique(ends[longer] * num_symbols + flat[offsets[longer] + depth], return_inverse=True)
         parents.append(edges // num_symbols)

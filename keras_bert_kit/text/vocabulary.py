@@ -81,6 +81,11 @@ class Vocabulary:
     """
 
     def __init__(self, tokens):
+        if isinstance(tokens, (str, bytes, os.PathLike)):
+            raise VocabularyError(
+                f"A vocabulary must be a list of strings, the token of each id. Received: {str(tokens)[:80]!r}. "
+                f"To read a file, call BertTokenizer.from_vocab_file(path)."
+            )
         self.tokens = tuple(tokens)
         self.ids = {token: i for i, token in enumerate(self.tokens)}
         self.ids.pop("", None)
