@@ -94,6 +94,7 @@ def test_finetune_prints_its_plan_and_one_json_object(model):
     )
 
 
+@pytest.mark.slow
 def test_several_seeds_give_mean_and_deviation_and_go_on_where_they_stopped(folder, run, tmp_path):
     words = [*finetune(folder, tmp_path / "out", "--seeds", 2, "--checkpoint-dir", tmp_path / "runs", "--json")]
     words[words.index("--epochs") + 1] = 2

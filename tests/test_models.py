@@ -239,6 +239,7 @@ def test_a_row_masked_out_entirely_leaves_the_others_alone(policy):
     equal(both[:1], encoder({key: x[:1] for key, x in inputs.items()})["sequence_output"], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_fit_on_two_replicas_equals_fit_on_one():
     """In a fresh process, since the number of logical CPUs is settled once."""
     code = """
