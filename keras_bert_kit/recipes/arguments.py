@@ -28,17 +28,6 @@ def require_list_of(kind, name, values, advice):
         require_a(kind, f"{name}[{number}]", value, advice)
 
 
-def require_counts(**counts):
-    """Checks that arguments are whole numbers, 1 or more.
-
-    Raises:
-        ValueError: One is not.
-    """
-    for name, value in counts.items():
-        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number, 1 or more. Received: {name}={_shown(value)}.")
-
-
 def require_rate(learning_rate):
     """Checks that a learning rate is None, for the default, or a number above 0.
 

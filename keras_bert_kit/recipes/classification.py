@@ -20,11 +20,12 @@ from keras_bert_kit.errors import CheckpointError
 from keras_bert_kit.models import BertClassifier
 from keras_bert_kit.plots import has_matplotlib, plot_training
 from keras_bert_kit.pretrained import Pretrained
-from keras_bert_kit.recipes.arguments import require_a, require_counts, require_rate, require_share
+from keras_bert_kit.recipes.arguments import require_a, require_rate, require_share
 from keras_bert_kit.recipes.plan import Plan, warnings_of
 from keras_bert_kit.recipes.same_run import fingerprint_of_examples, fingerprint_of_source, require_same_run
 from keras_bert_kit.text import BertPacker
 from keras_bert_kit.training import CrossEntropy, Evaluator, Trainer, create_optimizer, describe_variables
+from keras_bert_kit.training.arguments import require_counts
 from keras_bert_kit.training.strategy import is_chief
 
 _HOW_TO_HAVE_EXAMPLES = "Read a file with read_examples, or make Examples(texts, labels)."

@@ -15,9 +15,10 @@ from keras_bert_kit.errors import DataError
 from keras_bert_kit.models import BertEncoder, BertPretrainer
 from keras_bert_kit.plots import has_matplotlib, plot_training
 from keras_bert_kit.pretrained import Pretrained
-from keras_bert_kit.recipes.arguments import require_a, require_counts, require_list_of, require_rate
+from keras_bert_kit.recipes.arguments import require_a, require_list_of, require_rate
 from keras_bert_kit.recipes.same_run import fingerprint_of_source, require_same_run
 from keras_bert_kit.training import PretrainingLoss, Trainer, create_optimizer, describe_variables
+from keras_bert_kit.training.arguments import require_counts
 from keras_bert_kit.training.losses import IGNORED_LABEL
 from keras_bert_kit.training.strategy import is_chief
 

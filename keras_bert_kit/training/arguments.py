@@ -63,17 +63,14 @@ def require_scope(strategy, model, optimizer):
 
 
 def require_counts(**counts):
-    """Checks that each is None, or a whole number of 1 or more.
+    """Checks that each is a whole number, 1 or more.
 
     Raises:
         ValueError: One is not.
     """
     for name, count in counts.items():
-        if count is not None and not (isinstance(count, numbers.Integral) and count >= 1):
-            raise ValueError(
-                f"{name} must be a whole number, 1 or more. Received: {name}={count!r}. "
-                "For the steps of an epoch see steps_of."
-            )
+        if not isinstance(count, numbers.Integral) or isinstance(count, bool) or count < 1:
+            raise ValueError(f"{name} must be a whole number, 1 or more. Received: {name}={count!r:.80}.")
 
 
 def require_nothing_to_validate(**options):

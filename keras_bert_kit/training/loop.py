@@ -139,7 +139,8 @@ class Trainer:
             TrainingError: A loss or a gradient is not finite; the message says at which step.
             CheckpointError: The checkpoints are of another model or of other batches, or all damaged.
         """
-        require_counts(steps=steps or 0, validate_every=validate_every, patience=patience, save_every=save_every)
+        optional = {"validate_every": validate_every, "patience": patience, "save_every": save_every}
+        require_counts(steps=steps, **{name: count for name, count in optional.items() if count is not None})
         require_batches(train_dataset, "train_dataset")
         if validation_dataset is None:
             require_nothing_to_validate(monitor=monitor, patience=patience, restore_best=restore_best)
